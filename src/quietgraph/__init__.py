@@ -1,0 +1,1 @@
+"""Clean predictions from noisy graphs."""

@@ -1,0 +1,118 @@
+"""Which nodes train, which select, which are scored."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from quietgraph.errors import InvalidLabelsError, InvalidParameterError
+from quietgraph.types import Labels, Mask
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Three sets of nodes without overlap; a node may be in none of them."""
+
+    train: Mask
+    validation: Mask
+    test: Mask
+
+    def __post_init__(self) -> None:
+        masks = (self.train, self.validation, self.test)
+        if len({mask.shape for mask in masks}) > 1 or any(m.dtype != torch.bool for m in masks):
+            raise InvalidLabelsError(
+                "train, validation and test must be bool masks of one length, got "
+                + ", ".join(f"{mask.dtype} {tuple(mask.shape)}" for mask in masks)
+                + "."
+            )
+        shared = int((torch.stack(masks).sum(dim=0) > 1).sum())
+        if shared:
+            raise InvalidLabelsError(
+                f"train, validation and test must not overlap, got {shared} nodes in two of them."
+            )
+
+    @property
+    def labelled(self) -> Mask:
+        """Nodes whose labels a method may see: train and validation [nodes]."""
+        return self.train | self.validation
+
+
+def per_class_split(
+    labels: Labels,
+    *,
+    train_per_class: int,
+    validation_per_class: int,
+    generator: np.random.Generator,
+) -> Split:
+    """Return a split with equal counts per class; the other known nodes are the test set.
+
+    A class with too few nodes gives what it has, to train first, then to validation.
+
+    Args:
+        labels: Class of each node [nodes]; nodes of unknown class are in no part.
+        train_per_class: Training nodes of each class, at least 1.
+        validation_per_class: Validation nodes of each class.
+        generator: Source of the draw.
+    """
+    _check_counts(train_per_class, validation_per_class=validation_per_class)
+    position = _position_in_class(labels, generator)
+    known = position >= 0
+    train = known & (position < train_per_class)
+    validation = known & ~train & (position < train_per_class + validation_per_class)
+    return _split(train, validation, known & ~train & ~validation)
+
+
+def count_split(
+    labels: Labels,
+    *,
+    train_per_class: int,
+    num_validation: int,
+    num_test: int,
+    generator: np.random.Generator,
+) -> Split:
+    """Return a split with equal training counts per class and fixed totals for the rest.
+
+    Args:
+        labels: Class of each node [nodes]; nodes of unknown class are in no part.
+        train_per_class: Training nodes of each class, at least 1.
+        num_validation: Validation nodes in all, of any class.
+        num_test: Test nodes in all, of any class.
+        generator: Source of the draw.
+    """
+    _check_counts(train_per_class, num_validation=num_validation, num_test=num_test)
+    position = _position_in_class(labels, generator)
+    train = (position >= 0) & (position < train_per_class)
+    rest = generator.permutation(np.flatnonzero((position >= 0) & ~train))
+    if len(rest) < num_validation + num_test:
+        raise InvalidParameterError(
+            f"the split needs {num_validation} validation and {num_test} test nodes, but only "
+            f"{len(rest)} are left after training. Ask for fewer, or for a split per class."
+        )
+    validation, test = np.zeros_like(train), np.zeros_like(train)
+    validation[rest[:num_validation]] = True
+    test[rest[num_validation : num_validation + num_test]] = True
+    return _split(train, validation, test)
+
+
+def _check_counts(train_per_class: int, **others: int) -> None:
+    if train_per_class < 1:
+        raise InvalidParameterError(f"train_per_class must be at least 1, got {train_per_class}.")
+    for name, count in others.items():
+        if count < 0:
+            raise InvalidParameterError(f"{name} must be at least 0, got {count}.")
+
+
+def _position_in_class(
+    labels: Labels, generator: np.random.Generator
+) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return each node's place in a random order of its class, -1 where it is unknown."""
+    codes = labels.cpu().numpy()
+    position = np.full(len(codes), -1, dtype=np.int64)
+    for code in np.unique(codes[codes >= 0]):
+        members = np.flatnonzero(codes == code)
+        position[members] = generator.permutation(len(members))
+    return position
+
+
+def _split(*masks: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Split:
+    return Split(*(torch.from_numpy(mask) for mask in masks))

@@ -1,0 +1,151 @@
+"""Finished runs in one SQLite file that survives being killed at any moment.
+
+One process writes, any number read meanwhile (write-ahead log). A run is one row, written in
+one transaction. `synchronous` is FULL: a commit then outlives even a power cut, and its fsync
+of a few milliseconds is nothing beside a run of seconds. NORMAL could not corrupt the file
+either, but could lose runs that were already counted as finished.
+"""
+
+import json
+import math
+import sqlite3
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import asdict, fields
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pandas as pd
+
+from quietgraph.bench.record import Record, RunKey, canonical_json, records_frame
+from quietgraph.bench.store_file import (
+    connect,
+    explained,
+    lock_for_writing,
+    lock_path,
+    write_whole,
+)
+from quietgraph.errors import UnknownNameError
+
+_KEY_COLUMNS = tuple(field.name for field in fields(RunKey))
+_FILTERS = (*_KEY_COLUMNS, "status")
+
+
+class Store:
+    """The runs of a benchmark, by the digest of their key.
+
+    Use it as a context manager, from the thread that opened it.
+
+    Args:
+        path: The SQLite file; made, with its folder, where it is missing.
+        read_only: Only look: allowed while another process writes, and in a read-only folder.
+    """
+
+    def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
+        self.path = Path(path).absolute()
+        with explained(self.path):
+            self._lock = None if read_only else lock_for_writing(self.path)
+            try:
+                self._connection = connect(self.path, read_only=read_only)
+            except BaseException:
+                self._unlock()
+                raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file and let another process write; closing twice is harmless."""
+        self._connection.close()
+        self._unlock()
+
+    def add(self, record: Record) -> None:
+        """Write one run in one transaction; a run of the same key is replaced."""
+        row = asdict(record.key) | {
+            "digest": record.key.digest,
+            "status": record.status,
+            "reason": record.reason,
+            "metrics": _metrics_text(record),
+            "seconds": float(record.seconds),
+            "peak_memory_mb": float(record.peak_memory_mb),
+            "started": record.started,
+            "versions": canonical_json(dict(record.versions)),
+        }
+        names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
+        statement = f"INSERT OR REPLACE INTO run ({names}) VALUES ({marks})"  # noqa: S608
+        with explained(self.path):
+            self._connection.execute(statement, row)  # autocommit: one statement, one transaction
+
+    def finished(self, keys: Iterable[RunKey], *, keep_failures: bool = False) -> set[str]:
+        """Return the digests of those keys that need no run any more.
+
+        Args:
+            keys: The runs that are wanted.
+            keep_failures: Count failed, timed-out and out-of-memory runs as finished, too.
+        """
+        condition = "" if keep_failures else " WHERE status = 'done'"
+        with explained(self.path):
+            rows = self._connection.execute(f"SELECT digest FROM run{condition}").fetchall()  # noqa: S608
+        return {digest for (digest,) in rows} & {key.digest for key in keys}
+
+    def records(self, **filters: str | int | Iterable[str | int]) -> list[Record]:
+        """Return the runs, ordered by dataset, noise, method and seed.
+
+        Args:
+            **filters: Column of the key, or `status`: the value or values that are kept.
+        """
+        conditions, values = ["1"], []
+        for name, wanted in filters.items():
+            if name not in _FILTERS:
+                raise UnknownNameError("filter of runs", name, _FILTERS)
+            kept = [wanted] if isinstance(wanted, str | int) else list(wanted)
+            conditions.append(f"{name} IN (SELECT value FROM json_each(?))")  # noqa: S608
+            values.append(json.dumps(kept))
+        query = (
+            f"SELECT * FROM run WHERE {' AND '.join(conditions)} "  # noqa: S608  (names are ours)
+            "ORDER BY dataset, noise, method, seed, digest"
+        )
+        with explained(self.path):
+            rows = self._connection.execute(query, values).fetchall()
+            return [_record(row) for row in rows]
+
+    def to_frame(self, **filters: str | int | Iterable[str | int]) -> pd.DataFrame:
+        """Return the runs as a table, one row a run, metrics as columns; filters as `records`."""
+        return records_frame(self.records(**filters))
+
+    def export_csv(self, path: str | Path) -> None:
+        """Write all runs to a CSV file, which appears whole or not at all."""
+        write_whole(path, self.to_frame().to_csv(index=False, lineterminator="\n"))
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            with suppress(OSError):
+                lock_path(self.path).unlink()
+            self._lock.close()
+            self._lock = None
+
+
+def _metrics_text(record: Record) -> str:
+    values = {name: float(value) for name, value in record.metrics.items()}
+    return canonical_json({name: None if math.isnan(v) else v for name, v in values.items()})
+
+
+def _record(row: sqlite3.Row) -> Record:
+    values: dict[str, Any] = dict(row)
+    values.pop("digest")
+    key = RunKey(**{name: values.pop(name) for name in _KEY_COLUMNS})
+    metrics = {
+        name: float("nan") if value is None else float(value)
+        for name, value in json.loads(values.pop("metrics")).items()
+    }
+    versions = json.loads(values.pop("versions"))
+    return Record(key=key, metrics=metrics, versions=versions, **values)

@@ -1,0 +1,25 @@
+"""Stage 3, decide: low-rank attention, linear transductive classifiers, suspicious labels."""
+
+from quietgraph.classify.attention import (
+    attention_matrix,
+    centre_rows,
+    low_rank_attention,
+    mean_direction,
+)
+from quietgraph.classify.folds import hold_out, stratified_folds
+from quietgraph.classify.linear import LinearFit, accuracy, fit_linear, fit_ridge
+from quietgraph.classify.suspects import suspect_table
+
+__all__ = [
+    "LinearFit",
+    "accuracy",
+    "attention_matrix",
+    "centre_rows",
+    "fit_linear",
+    "fit_ridge",
+    "hold_out",
+    "low_rank_attention",
+    "mean_direction",
+    "stratified_folds",
+    "suspect_table",
+]

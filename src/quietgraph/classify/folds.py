@@ -1,0 +1,29 @@
+"""Stratified folds and hold-outs over labelled nodes."""
+
+import torch
+from torch import Tensor
+
+from quietgraph.types import UNKNOWN, Labels, Mask
+
+
+def stratified_folds(labels: Labels, count: int, *, generator: torch.Generator) -> Tensor:
+    """Return the fold of each labelled node, -1 for the others [nodes] int64.
+
+    Within each class, fold sizes differ by at most one, and so do they overall.
+    """
+    folds = torch.full_like(labels, UNKNOWN)
+    known = (labels != UNKNOWN).nonzero().squeeze(1)
+    shuffled = known[torch.randperm(len(known), generator=generator)]
+    by_class = shuffled[torch.argsort(labels[shuffled], stable=True)]
+    folds[by_class] = torch.arange(len(by_class)) % count
+    return folds
+
+
+def hold_out(labels: Labels, share: float, *, generator: torch.Generator) -> Mask:
+    """Return a stratified share of the labelled nodes, at least one and never all [nodes] bool."""
+    count = max(2, round(1 / share))
+    folds = stratified_folds(labels, count, generator=generator)
+    chosen = folds == 0
+    if not ((folds > 0).any()):
+        chosen[:] = False
+    return chosen

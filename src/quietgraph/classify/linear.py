@@ -1,0 +1,133 @@
+"""Linear transductive classifiers: the paper's gradient descent, and ridge regression.
+
+Both fit on training labels, and choose their one knob (steps, penalty) and the softness of their
+probabilities by validation labels, which may be as noisy.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from quietgraph.types import Embeddings, Labels, Mask, Scores
+
+PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
+STEPS = (1, 3, 10, 30, 100, 300, 1000, 3000)
+_SHARPNESS = tuple(2.0**power for power in range(-2, 8))
+_STEP_SHARE = 0.99  # of 1 / lambda_1, the largest step for which descent is sure
+
+
+@dataclass(frozen=True, eq=False)
+class LinearFit:
+    """A linear classifier and what validation chose for it."""
+
+    weight: Tensor  # [dim, classes]; includes the sharpness of the softmax
+    chosen: float  # penalty or number of steps
+    validation_accuracy: float
+
+    def scores(self, features: Embeddings) -> Scores:
+        """Return log-odds up to a constant per node; softmax gives probabilities."""
+        return features @ self.weight
+
+
+def fit_ridge(
+    features: Embeddings,
+    labels: Labels,
+    *,
+    train: Mask,
+    validation: Mask,
+    num_classes: int,
+    penalties: Iterable[float] = PENALTIES,
+) -> LinearFit:
+    """Return ridge regression onto centred one-hot labels, the penalty chosen on validation.
+
+    Minimises |Z_L W - T|^2 + penalty s |W|^2, where s is the mean squared length of the labelled
+    rows, so that a penalty means the same whatever the scale of the features.
+    """
+    labelled, targets = features[train], _centred_one_hot(labels[train], num_classes)
+    solutions = _ridge_path(labelled, targets, tuple(penalties))
+    return _choose(features, labels, validation, solutions)
+
+
+def fit_linear(
+    features: Embeddings,
+    labels: Labels,
+    *,
+    train: Mask,
+    validation: Mask,
+    num_classes: int,
+    steps: Iterable[int] = STEPS,
+) -> LinearFit:
+    """Return softmax regression by gradient descent from W = 0, the steps chosen on validation.
+
+    Full batch, mean cross-entropy on training nodes, step size just below 1 / lambda_1 of the
+    labelled Gram matrix divided by their number, the paper's condition for this loss.
+    """
+    labelled, targets = features[train], F.one_hot(labels[train], num_classes).to(features.dtype)
+    step_size = _STEP_SHARE / _largest_eigenvalue(labelled)
+    weight = features.new_zeros(features.shape[1], num_classes)
+    wanted, solutions = set(steps), {}
+    for step in range(1, max(wanted) + 1):
+        residual = (labelled @ weight).softmax(dim=1) - targets
+        weight = weight - step_size / len(labelled) * (labelled.T @ residual)
+        if step in wanted:
+            solutions[float(step)] = weight
+    return _choose(features, labels, validation, solutions)
+
+
+def accuracy(scores: Scores, labels: Labels, where: Mask) -> float:
+    """Return the share of nodes in `where` whose largest score is at their label."""
+    return float((scores[where].argmax(dim=1) == labels[where]).float().mean())
+
+
+def _ridge_path(
+    labelled: Tensor, targets: Tensor, penalties: tuple[float, ...]
+) -> dict[float, Tensor]:
+    """Solve for all penalties at once through one eigendecomposition of the smaller Gram matrix."""
+    scale = labelled.square().sum(dim=1).mean().clamp_min(torch.finfo(labelled.dtype).tiny)
+    if len(labelled) <= labelled.shape[1]:
+        values, vectors = torch.linalg.eigh(labelled @ labelled.T / scale)
+        left, right = labelled.T @ vectors / scale, vectors.T @ targets
+    else:
+        values, vectors = torch.linalg.eigh(labelled.T @ labelled / scale)
+        left, right = vectors, vectors.T @ (labelled.T @ targets) / scale
+    return {
+        penalty: left @ (right / (values.clamp_min(0) + penalty)[:, None]) for penalty in penalties
+    }
+
+
+def _choose(
+    features: Embeddings, labels: Labels, validation: Mask, solutions: dict[float, Tensor]
+) -> LinearFit:
+    held_out, wanted = features[validation], labels[validation]
+    fits, merits = [], []
+    for knob, weight in solutions.items():
+        scores = held_out @ weight
+        hits = float((scores.argmax(dim=1) == wanted).float().mean())
+        sharpness, cost = _sharpen(scores, wanted)
+        fits.append(LinearFit(weight * sharpness, knob, hits))
+        merits.append((hits, -cost))  # ties go to the likelier labels
+    return fits[max(range(len(fits)), key=merits.__getitem__)]
+
+
+def _sharpen(scores: Scores, wanted: Labels) -> tuple[float, float]:
+    """Return the factor under which held-out labels are likeliest, and their cost there."""
+    unit = scores.std().clamp_min(1e-12)
+    costs = [
+        (float(F.cross_entropy(scores * (factor / unit), wanted)), factor / float(unit))
+        for factor in _SHARPNESS
+    ]
+    cost, sharpness = min(costs)
+    return sharpness, cost
+
+
+def _centred_one_hot(labels: Labels, num_classes: int) -> Tensor:
+    return F.one_hot(labels, num_classes).float() - 1 / num_classes
+
+
+def _largest_eigenvalue(labelled: Tensor) -> Tensor:
+    smaller = labelled.T @ labelled if len(labelled) > labelled.shape[1] else labelled @ labelled.T
+    largest: Tensor = torch.linalg.eigvalsh(smaller / len(labelled))[-1]
+    return largest.clamp_min(torch.finfo(labelled.dtype).tiny)

@@ -1,0 +1,139 @@
+"""How many of the given labels are wrong, and which class is taken for which.
+
+The one thing to lean on is that out-of-fold predictions do not know the node's own given label.
+Among the nodes of which the model is surest (the anchors) the predicted class is nearly always
+right, so the given labels there show the noise itself. Surer anchors are purer but fewer: the
+share that is kept is the one whose agreement is largest after one standard error is taken off.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from quietgraph.errors import InvalidLabelsError
+from quietgraph.types import UNKNOWN, Labels, Probabilities
+
+_SHARES = tuple(k / 10 for k in range(1, 11))
+_LEAST_RATE = 1e-3  # keeps the prior of clean labels proper
+_STRENGTHS = tuple(2.0**k for k in range(11))
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseEstimate:
+    """What the out-of-fold predictions say of the label noise.
+
+    Attributes:
+        rate: The estimated share of wrong labels.
+        standard_error: Of the rate, from the number of anchors alone.
+        transition: T [classes, classes], row = right class, column = given class.
+        num_anchors: On how many nodes it rests.
+        num_nodes: How many nodes had a given label.
+    """
+
+    rate: float
+    standard_error: float
+    transition: Tensor
+    num_anchors: int
+    num_nodes: int
+
+
+def estimate_noise(probabilities: Probabilities, labels: Labels) -> NoiseEstimate:
+    """Return the estimated noise rate and transition matrix.
+
+    It cannot see noise that most labels of a class share, nor noise that follows the features.
+
+    Args:
+        probabilities: Out-of-fold: each row from a model that did not see this node's own label
+            [nodes, classes].
+        labels: As given [nodes], -1 where unknown; nodes without a label are left out.
+    """
+    _check_inputs(probabilities, labels)
+    known = labels != UNKNOWN
+    given, surety = labels[known], probabilities[known].to(torch.float64)
+    predicted = surety.argmax(dim=1)
+    place = _place_in_class(predicted, surety.max(dim=1).values)
+    kept = max(
+        (place < share for share in _SHARES),
+        key=lambda anchors: _sure_agreement((predicted == given)[anchors]),
+    )
+    num_classes = probabilities.shape[1]
+    counts = _count_pairs(predicted[kept], given[kept], num_classes)
+    transition = _smooth(counts)
+    shares = predicted.bincount(minlength=num_classes) / len(predicted)
+    rate = float((shares * (1 - transition.diagonal())).sum())
+    num_anchors = int(kept.sum())
+    error = (max(rate * (1 - rate), 0.25 / num_anchors) / num_anchors) ** 0.5
+    return NoiseEstimate(rate, error, transition, num_anchors, len(given))
+
+
+def _place_in_class(predicted: Tensor, surety: Tensor) -> Tensor:
+    """Return each node's place among those of its predicted class, 0 = surest, below 1."""
+    order = surety.argsort(descending=True, stable=True)
+    order = order[predicted[order].argsort(stable=True)]
+    sizes = predicted.bincount()
+    starts = sizes.cumsum(0) - sizes
+    ordered = predicted[order]
+    place = torch.empty(len(predicted), dtype=torch.float64)
+    place[order] = (torch.arange(len(order)) - starts[ordered]).double() / sizes[ordered]
+    return place
+
+
+def _sure_agreement(agrees: Tensor) -> float:
+    mean, count = float(agrees.double().mean()), len(agrees)
+    return mean - float((max(mean * (1 - mean), 0.25 / count) / count) ** 0.5)
+
+
+def _count_pairs(rows: Tensor, columns: Tensor, num_classes: int) -> Tensor:
+    pairs = rows * num_classes + columns
+    return pairs.bincount(minlength=num_classes**2).view(num_classes, num_classes).double()
+
+
+def _smooth(counts: Tensor) -> Tensor:
+    """Return T from the counts, drawn towards symmetric noise as far as the counts suggest it.
+
+    The posterior mean under a Dirichlet prior around the symmetric matrix of the pooled rate,
+    whose strength has the largest marginal likelihood.
+    """
+    symmetric = _symmetric(float(1 - counts.trace() / counts.sum()), len(counts))
+    priors = [strength * symmetric for strength in _STRENGTHS]
+    prior = max(priors, key=lambda each: _evidence(counts, each))
+    posterior = counts + prior
+    return posterior / posterior.sum(dim=1, keepdim=True)
+
+
+def _symmetric(rate: float, num_classes: int) -> Tensor:
+    rate = min(max(rate, _LEAST_RATE), 1 - _LEAST_RATE)
+    matrix = torch.full((num_classes, num_classes), rate / (num_classes - 1), dtype=torch.float64)
+    return matrix.fill_diagonal_(1 - rate)
+
+
+def _evidence(counts: Tensor, prior: Tensor) -> float:
+    """Return the log marginal likelihood of the rows under Dirichlet-multinomial draws."""
+    whole = torch.lgamma(prior.sum(1)) - torch.lgamma(prior.sum(1) + counts.sum(1))
+    parts = torch.lgamma(counts + prior) - torch.lgamma(prior)
+    return float(whole.sum() + parts.sum())
+
+
+def _check_inputs(probabilities: Probabilities, labels: Labels) -> None:
+    if probabilities.dim() != 2 or probabilities.shape[1] < 2:
+        raise InvalidLabelsError(
+            "probabilities must have the shape [nodes, classes] with two classes or more, got "
+            f"{list(probabilities.shape)}."
+        )
+    num_nodes, num_classes = probabilities.shape
+    if labels.dim() != 1 or len(labels) != num_nodes:
+        raise InvalidLabelsError(
+            f"labels must have one entry per row of probabilities ({num_nodes}), got shape "
+            f"{list(labels.shape)}. Mark unlabelled nodes with -1."
+        )
+    if not bool(((labels >= UNKNOWN) & (labels < num_classes)).all()):
+        raise InvalidLabelsError(
+            f"labels must lie between -1 and {num_classes - 1}, the last column of "
+            f"probabilities, got {int(labels.min())} to {int(labels.max())}."
+        )
+    known = labels != UNKNOWN
+    if not bool(known.any()):
+        raise InvalidLabelsError("labels must be known (not -1) for at least one node.")
+    if not bool(torch.isfinite(probabilities[known]).all()):
+        raise InvalidLabelsError("probabilities must be finite on every labelled node.")

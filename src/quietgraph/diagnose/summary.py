@@ -1,0 +1,125 @@
+"""All diagnostics of one embedding."""
+
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+from torch import Tensor
+
+from quietgraph.diagnose.bound import BoundSettings, BoundTerms, bound_terms
+from quietgraph.diagnose.kernel import Scale, attended_embeddings, gram_eigenvalues
+from quietgraph.diagnose.noise import NoiseEstimate, estimate_noise
+from quietgraph.diagnose.projection import Projection, label_projection, noise_projection
+from quietgraph.diagnose.spectrum import Spectrum, attended_eigenvalues, describe_spectrum
+from quietgraph.types import UNKNOWN, Embeddings, Labels, Mask, Probabilities
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """What the theory says of one embedding, before and after low-rank attention.
+
+    Attributes:
+        num_nodes: Rows of the embedding.
+        dim: Columns of the embedding.
+        scale: The normalisation all numbers rest on.
+        spectrum: Of the kernel K.
+        attended_spectrum: Of K after attention.
+        bound: Kernel complexity and bound terms on K.
+        attended_bound: The same after attention.
+        signal: How the right labels (without a reference: the given ones) of the nodes with a
+            given label spread over the kernel of these nodes.
+        noise: How their label noise does; None without noise or reference.
+        noise_estimate: From out-of-fold probabilities; None without them.
+    """
+
+    num_nodes: int
+    dim: int
+    scale: Scale
+    spectrum: Spectrum
+    attended_spectrum: Spectrum
+    bound: BoundTerms
+    attended_bound: BoundTerms
+    signal: Projection
+    noise: Projection | None
+    noise_estimate: NoiseEstimate | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as nested dicts, lists and numbers, ready for JSON."""
+        plain: dict[str, Any] = _plain(self)
+        for name in ("bound", "attended_bound"):
+            bound: BoundTerms = getattr(self, name)
+            plain[name] |= {
+                "upper_bound": bound.upper_bound.tolist(),
+                "best_step": bound.best_step,
+            }
+        for name in ("signal", "noise"):
+            projection: Projection | None = getattr(self, name)
+            if projection is not None:
+                plain[name] |= _describe(projection)
+        return plain
+
+
+def diagnose_embedding(
+    embeddings: Embeddings,
+    labels: Labels,
+    *,
+    labelled: Mask | None = None,
+    reference: Labels | None = None,
+    probabilities: Probabilities | None = None,
+    settings: BoundSettings | None = None,
+) -> Diagnosis:
+    """Return all diagnostics of one embedding.
+
+    Args:
+        embeddings: One row per node [nodes, dim], from any method.
+        labels: As given [nodes], -1 where unknown.
+        labelled: The nodes that the classifier learns from [nodes]; by default all known ones.
+        reference: The labels taken as right [nodes], known at least on the labelled nodes.
+            Without it the given labels count as right.
+        probabilities: Out-of-fold probabilities [nodes, classes], to estimate the noise from.
+        settings: What the theorem leaves open, and the scale; by default `BoundSettings()`.
+    """
+    settings = BoundSettings() if settings is None else settings
+    right = labels if reference is None else reference
+    bound = bound_terms(
+        embeddings, labels, labelled=labelled, reference=reference, settings=settings
+    )
+    scale = settings.scale
+    values = gram_eigenvalues(embeddings, scale=scale)
+    attended_bound = bound_terms(
+        attended_embeddings(embeddings, scale=scale),
+        labels,
+        labelled=labelled,
+        reference=reference,
+        settings=replace(settings, scale="raw"),  # attention comes after the scaling
+    )
+    # The same nodes for signal and noise, so that their curves can be compared.
+    seen = right.where(labels != UNKNOWN, UNKNOWN)
+    return Diagnosis(
+        num_nodes=len(embeddings),
+        dim=embeddings.shape[1],
+        scale=scale,
+        spectrum=describe_spectrum(values),
+        attended_spectrum=describe_spectrum(attended_eigenvalues(values)),
+        bound=bound,
+        attended_bound=attended_bound,
+        signal=label_projection(embeddings, seen, scale=scale),
+        noise=noise_projection(embeddings, labels, right, scale=scale),
+        noise_estimate=None if probabilities is None else estimate_noise(probabilities, labels),
+    )
+
+
+def _describe(projection: Projection) -> dict[str, Any]:
+    return {
+        "scores": projection.scores.tolist(),
+        "concentration": projection.concentration.tolist(),
+        "beyond": projection.beyond,
+        "rank_holding_80": projection.rank_holding(0.8),
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.tolist()
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    return list(value) if isinstance(value, tuple) else value

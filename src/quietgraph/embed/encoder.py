@@ -1,0 +1,54 @@
+"""The two-layer graph convolution that turns features into embeddings."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from quietgraph.embed.propagation import project, propagate
+from quietgraph.embed.views import View
+from quietgraph.graph import Features
+from quietgraph.types import Embeddings
+
+
+def glorot(rows: int, columns: int, *, generator: torch.Generator) -> nn.Parameter:
+    """Return a weight matrix of Glorot's uniform initialisation [rows, columns]."""
+    bound = (6 / (rows + columns)) ** 0.5
+    draws = torch.rand(rows, columns, generator=generator)
+    return nn.Parameter((2 * draws - 1) * bound)
+
+
+class GCNEncoder(nn.Module):
+    """H = A PReLU(A X W0 + b0) W1 + b1, or with a ReLU on the output as the paper prints it."""
+
+    def __init__(
+        self,
+        num_features: int,
+        hidden: int,
+        dim: int,
+        *,
+        output: str = "linear",
+        generator: torch.Generator,
+    ) -> None:
+        super().__init__()
+        self.first = glorot(num_features, hidden, generator=generator)
+        self.first_bias = nn.Parameter(torch.zeros(hidden))
+        self.slope = nn.Parameter(torch.full((1,), 0.25))
+        self.second = glorot(hidden, dim, generator=generator)
+        self.second_bias = nn.Parameter(torch.zeros(dim))
+        self.output = output
+
+    def forward(self, features: Features, view: View) -> Embeddings:
+        """Return one embedding per node [nodes, dim]."""
+        weight: Tensor = self.first
+        if view.feature_mask is not None:  # a masked column is a row of W0 that counts 0
+            weight = weight * view.feature_mask[:, None]
+        hidden = F.prelu(self._first_layer(features, weight, view) + self.first_bias, self.slope)
+        embeddings = propagate(view.operator, hidden @ self.second) + self.second_bias
+        return embeddings.relu() if self.output == "relu" else embeddings
+
+    def _first_layer(self, features: Features, weight: Tensor, view: View) -> Tensor:
+        # The features need no gradient, so propagating them first saves the product of the
+        # backward pass; it pays while they are narrower than both products of the other order.
+        if isinstance(features, Tensor) and features.shape[1] < 2 * weight.shape[1]:
+            return propagate(view.operator, features) @ weight
+        return propagate(view.operator, project(features, weight))

@@ -1,0 +1,96 @@
+"""What makes embeddings good: three losses on plain tensors."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from quietgraph.types import Embeddings, Scalar
+
+_BLOCK = 2048
+
+
+def info_nce(
+    first: Embeddings,
+    second: Embeddings,
+    *,
+    temperature: float,
+    intra_view: bool = True,
+    block_size: int = _BLOCK,
+) -> Scalar:
+    """Cost of not recognising each node's other view among all nodes.
+
+    With s(a, b) = exp(cos(a, b) / temperature), the mean over nodes i and over both directions of
+    -log s(a_i, b_i) / (sum_j s(a_i, b_j) + [intra_view] sum_{j != i} s(a_i, a_j)).
+
+    Args:
+        first: One row per node [nodes, dim].
+        second: The same nodes seen in another view [nodes, dim].
+        temperature: Smaller is sharper; above 0.
+        intra_view: Whether the other nodes of the same view are negatives too.
+        block_size: Anchors whose similarities are held at once; memory is block_size x nodes.
+    """
+    first, second = F.normalize(first, dim=1), F.normalize(second, dim=1)
+    total = first.new_zeros(())
+    for start in range(0, len(first), block_size):
+        block = slice(start, start + block_size)
+        for here, there in ((first, second), (second, first)):
+            if len(first) <= block_size:
+                total = total + _anchor_costs(here, there, block, temperature, intra_view)
+            else:  # recomputed in the backward pass instead of kept
+                total = total + checkpoint(
+                    _anchor_costs, here, there, block, temperature, intra_view, use_reentrant=False
+                )
+    return total / (2 * len(first))
+
+
+def _anchor_costs(
+    here: Tensor, there: Tensor, block: slice, temperature: float, intra_view: bool
+) -> Tensor:
+    anchors = here[block]
+    logits = anchors @ there.T / temperature
+    positive = (anchors * there[block]).sum(dim=1) / temperature
+    normaliser = logits.logsumexp(dim=1)
+    if intra_view:
+        inside = anchors @ here.T / temperature
+        position = torch.arange(len(anchors), device=here.device)
+        inside = inside.index_put(
+            (position, position + block.start), inside.new_full((), float("-inf"))
+        )
+        normaliser = torch.logaddexp(normaliser, inside.logsumexp(dim=1))
+    return (normaliser - positive).sum()
+
+
+def prototype_loss(
+    embeddings: Embeddings, prototypes: Tensor, assignments: Tensor, *, temperature: float
+) -> Scalar:
+    """Cost of lying far from the own cluster's prototype.
+
+    Mean over nodes i of -log softmax_k(h_i . c_k / temperature) at the node's cluster.
+
+    Args:
+        embeddings: One row per node [nodes, dim].
+        prototypes: One row per cluster [clusters, dim].
+        assignments: Cluster of each node [nodes] int64.
+        temperature: Smaller is sharper; above 0.
+    """
+    return F.cross_entropy(embeddings @ prototypes.T / temperature, assignments)
+
+
+def truncated_nuclear_norm(embeddings: Embeddings, rank: int) -> Scalar:
+    """Sum of the eigenvalues of K = H H^T beyond the `rank` largest.
+
+    K and the small matrix H^T H share their non-zero eigenvalues, and with V the leading
+    eigenvectors of the latter, held constant, |H|^2 - |H V|^2 has the value and the gradient of
+    that sum, without differentiating an eigendecomposition.
+    """
+    gram = embeddings.detach().T @ embeddings.detach()
+    leading = leading_eigenvectors(gram, rank)
+    return embeddings.square().sum() - (embeddings @ leading).square().sum()
+
+
+def leading_eigenvectors(gram: Tensor, rank: int) -> Tensor:
+    """Return the eigenvectors of the largest eigenvalues of a symmetric matrix [dim, rank]."""
+    # eigh, not eig: the Gram matrix is symmetric, so eigenvalues are real and come back sorted.
+    vectors: Tensor = torch.linalg.eigh(gram).eigenvectors
+    return vectors[:, max(0, gram.shape[0] - rank) :]

@@ -1,0 +1,54 @@
+"""Every error that the library raises on purpose: one sentence, with the way out."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class QuietgraphError(Exception):
+    """Base of all errors a caller can mend; the command line turns them into exit code 2."""
+
+
+class InvalidGraphError(QuietgraphError, ValueError):
+    """The features or edges do not form a graph."""
+
+
+class InvalidLabelsError(QuietgraphError, ValueError):
+    """The labels or the validation mask do not fit the graph or each other."""
+
+
+class InvalidParameterError(QuietgraphError, ValueError):
+    """A parameter of a method, a noise setting or a command is out of its range."""
+
+
+class NotFittedError(QuietgraphError, AttributeError):
+    """Something was asked of an estimator before `fit`."""
+
+
+class NotInductiveError(QuietgraphError):
+    """A method that answers only for the graph it was fitted on was given another one."""
+
+
+class UnreadableFileError(QuietgraphError):
+    """A file cannot be read, or does not hold what it should."""
+
+
+class UnwritablePathError(QuietgraphError):
+    """A result cannot be written where it was asked for."""
+
+
+class DataNotFoundError(QuietgraphError):
+    """A dataset is known, but its files are not here and cannot be fetched."""
+
+
+class UnknownNameError(QuietgraphError, KeyError):
+    """A name that is not in a registry; the message offers the nearest one."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+        hint = f"Did you mean '{nearest[0]}'?" if nearest else f"Known: {', '.join(names)}."
+        self.sentence = f"there is no {kind} '{name}'. {hint}"
+        super().__init__(self.sentence)
+
+    def __str__(self) -> str:  # KeyError would show the quoted repr
+        return self.sentence

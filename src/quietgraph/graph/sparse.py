@@ -1,0 +1,105 @@
+"""A compressed sparse row matrix: sparse features and the adjacency are both one."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class CSR:
+    """A sparse matrix as three tensors; columns are sorted within each row.
+
+    Indices are int32 while they fit: the products read half as many bytes.
+    """
+
+    row_pointer: Tensor  # [rows + 1]
+    columns: Tensor  # [entries]
+    values: Tensor  # [entries] float
+    shape: tuple[int, int]
+
+    @classmethod
+    def from_scipy(cls, matrix: Any, *, dtype: torch.dtype = torch.float32) -> Self:
+        """Return the same matrix with duplicates summed and explicit zeros removed."""
+        csr = scipy.sparse.csr_matrix(matrix, copy=True)
+        csr.sum_duplicates()
+        csr.eliminate_zeros()
+        csr.sort_indices()
+        small = csr.nnz < 2**31 - 1 and max(csr.shape) < 2**31 - 1
+        index = np.int32 if small else np.int64
+        return cls(
+            row_pointer=torch.from_numpy(csr.indptr.astype(index)),
+            columns=torch.from_numpy(csr.indices.astype(index)),
+            values=torch.from_numpy(np.ascontiguousarray(csr.data)).to(dtype),
+            shape=(int(csr.shape[0]), int(csr.shape[1])),
+        )
+
+    def to_scipy(self) -> Any:
+        """Return a `scipy.sparse.csr_matrix` that shares no memory with a device."""
+        parts = (self.values, self.columns, self.row_pointer)
+        return scipy.sparse.csr_matrix(
+            tuple(part.detach().cpu().numpy() for part in parts), shape=self.shape
+        )
+
+    @property
+    def num_entries(self) -> int:
+        """Number of stored entries."""
+        return len(self.values)
+
+    @cached_property
+    def row_counts(self) -> Tensor:
+        """Stored entries of each row [rows] int64."""
+        return self.row_pointer.diff().long()
+
+    @cached_property
+    def rows(self) -> Tensor:
+        """Row of each entry [entries] int64."""
+        count = torch.arange(self.shape[0], device=self.values.device)
+        return torch.repeat_interleave(count, self.row_counts)
+
+    @cached_property
+    def _transposing(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Order of the entries in the transpose, and its row pointer and columns."""
+        order = torch.argsort(self.columns, stable=True)
+        counts = torch.bincount(self.columns.long(), minlength=self.shape[1])
+        pointer = torch.zeros(
+            self.shape[1] + 1, dtype=self.row_pointer.dtype, device=self.values.device
+        )
+        pointer[1:] = counts.cumsum(0)
+        return order, pointer, self.rows[order].to(self.columns.dtype)
+
+    def transposed(self) -> "CSR":
+        """Return the transpose; its structure is computed once and kept."""
+        order, pointer, columns = self._transposing
+        return CSR(pointer, columns, self.values[order], (self.shape[1], self.shape[0]))
+
+    def with_values(self, values: Tensor) -> "CSR":
+        """Return a matrix of the same structure with other values [entries]."""
+        other = replace(self, values=values)
+        # What depends on the structure alone is shared, not computed again.
+        for name in ("row_counts", "rows", "_transposing"):
+            if name in self.__dict__:
+                other.__dict__[name] = self.__dict__[name]
+        return other
+
+    def take_rows(self, rows: Tensor) -> "CSR":
+        """Return the matrix of these rows, in this order."""
+        return CSR.from_scipy(self.to_scipy()[rows.cpu().numpy()], dtype=self.values.dtype)
+
+    def to_dense(self) -> Tensor:
+        """Return the dense matrix [rows, columns]."""
+        dense = torch.zeros(self.shape, dtype=self.values.dtype, device=self.values.device)
+        dense[self.rows, self.columns.long()] = self.values
+        return dense
+
+    def to(self, device: torch.device) -> "CSR":
+        """Return the matrix on a device."""
+        if self.values.device == device:
+            return self
+        return CSR(
+            self.row_pointer.to(device), self.columns.to(device), self.values.to(device), self.shape
+        )

@@ -1,0 +1,84 @@
+"""Embeddings kept on disk by content, so that label noise does not train an encoder twice."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from quietgraph.embed import History
+from quietgraph.types import Embeddings
+
+VERSION = 1  # raise it when the first stage of any method changes its numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Embedded:
+    """The label-free first stage: embeddings, what computes them for new graphs, the training."""
+
+    embeddings: Embeddings
+    state: dict[str, Tensor] = field(default_factory=dict)
+    history: History = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class EmbeddingCache:
+    """A folder of embeddings, one file per content key; safe for many processes."""
+
+    folder: Path
+
+    def get(self, key: dict[str, Any]) -> Embedded | None:
+        """Return what was stored under a key; an unreadable file counts as absent."""
+        try:
+            with safe_open(self._path(key), "pt") as file:
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+                facts = json.loads(file.metadata()["facts"])
+        except (OSError, SafetensorError):
+            return None
+        embeddings = tensors.pop("embeddings")
+        return Embedded(embeddings, tensors, facts["history"])
+
+    def put(self, key: dict[str, Any], embedded: Embedded) -> None:
+        """Store under a key, atomically."""
+        path = self._path(key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch = path.with_suffix(f".{os.getpid()}.part")
+        tensors = {"embeddings": embedded.embeddings, **embedded.state}
+        facts = json.dumps({"key": key, "history": embedded.history})
+        contiguous = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+        save_file(contiguous, scratch, metadata={"facts": facts})
+        scratch.replace(path)
+
+    def _path(self, key: dict[str, Any]) -> Path:
+        text = json.dumps({**key, "version": VERSION, "torch": torch.__version__}, sort_keys=True)
+        return (
+            self.folder
+            / f"{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}.safetensors"
+        )
+
+
+_active: ContextVar[EmbeddingCache | None] = ContextVar("embedding_cache", default=None)
+
+
+def active_cache() -> EmbeddingCache | None:
+    """Return the cache in use, if any."""
+    return _active.get()
+
+
+@contextmanager
+def use_cache(cache: EmbeddingCache | None) -> Iterator[None]:
+    """Keep the embeddings of every fit inside the block."""
+    token = _active.set(cache)
+    try:
+        yield
+    finally:
+        _active.reset(token)

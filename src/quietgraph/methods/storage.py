@@ -1,0 +1,112 @@
+"""Models on disk: JSON and safetensors, written whole or not at all, never pickled."""
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from quietgraph.errors import UnreadableFileError, UnwritablePathError
+from quietgraph.graph import CSR, Graph
+from quietgraph.methods.base import NodeClassifier
+from quietgraph.methods.registry import get_method, method_name
+from quietgraph.methods.task import Task
+
+FORMAT = 1
+_TENSORS, _FACTS = "tensors.safetensors", "model.json"
+
+
+def save_model(model: NodeClassifier, folder: Path) -> Path:
+    """Write a fitted model to a folder; an interrupted write leaves the old one in place."""
+    task = model.task_
+    tensors = {f"state.{name}": value for name, value in model.state_.items()}
+    tensors |= {
+        "scores": model.scores_,
+        "embeddings": torch.from_numpy(model.embeddings_),
+        "labels": task.labels,
+        "train": task.train,
+        "validation": task.validation,
+    }
+    if model.out_of_fold_ is not None:
+        tensors["out_of_fold"] = torch.from_numpy(model.out_of_fold_)
+    facts = {
+        "format": FORMAT,
+        "method": method_name(type(model)),
+        "parameters": model.get_params(),
+        "classes": model.classes_.tolist(),
+        "history": model.history_,
+        "notes": model.notes_,
+        "seconds": model.seconds_,
+    }
+    try:
+        _write(folder, {name: value.contiguous() for name, value in tensors.items()}, facts)
+    except OSError as error:
+        raise UnwritablePathError(f"the model cannot be written to {folder}: {error}.") from error
+    return folder
+
+
+def load_model(folder: str | Path) -> NodeClassifier:
+    """Return the model that `save` wrote, ready to predict."""
+    folder = Path(folder)
+    try:
+        facts = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
+        tensors = load_file(folder / _TENSORS)
+    except (OSError, ValueError, SafetensorError) as error:
+        raise UnreadableFileError(
+            f"{folder} holds no readable model ({error}). Name a folder written by save or fit."
+        ) from error
+    if facts.get("format") != FORMAT:
+        raise UnreadableFileError(
+            f"{folder} has model format {facts.get('format')}, this version reads {FORMAT}. "
+            "Fit the model again."
+        )
+    model = get_method(facts["method"])(**facts["parameters"])
+    _restore(model, facts, tensors)
+    return model
+
+
+def _restore(model: NodeClassifier, facts: dict[str, Any], tensors: dict[str, Any]) -> None:
+    model.classes_ = np.array(facts["classes"])
+    model.scores_ = tensors["scores"]
+    model.embeddings_ = tensors["embeddings"].numpy()
+    model.state_ = {
+        name.removeprefix("state."): value
+        for name, value in tensors.items()
+        if name.startswith("state.")
+    }
+    model.history_, model.notes_ = facts["history"], facts["notes"]
+    model.seconds_ = facts["seconds"]
+    chances = tensors.get("out_of_fold")
+    model.out_of_fold_ = None if chances is None else chances.numpy()
+    empty = _featureless(len(tensors["labels"]))
+    masks = (tensors["labels"], tensors["train"], tensors["validation"])
+    model.task_ = Task(empty, *masks, len(model.classes_), model.seed)
+
+
+def _featureless(num_nodes: int) -> Graph:
+    """Return the nodes alone: a saved model keeps no features and no edges."""
+    nothing = torch.zeros(0, dtype=torch.int32)
+    pointer = torch.zeros(num_nodes + 1, dtype=torch.int32)
+    return Graph(torch.zeros(num_nodes, 1), CSR(pointer, nothing, torch.zeros(0), (num_nodes,) * 2))
+
+
+def _write(folder: Path, tensors: dict[str, torch.Tensor], facts: dict[str, Any]) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        save_file(tensors, scratch / _TENSORS)
+        (scratch / _FACTS).write_text(json.dumps(facts, indent=1), encoding="utf-8")
+        old = scratch.with_name(scratch.name + "-old")
+        if folder.exists():
+            folder.rename(old)
+        os.chmod(scratch, 0o755)  # noqa: S103  (mkdtemp makes private folders; results are shared)
+        scratch.rename(folder)
+        shutil.rmtree(old, ignore_errors=True)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)

@@ -1,0 +1,74 @@
+"""Methods in two stages: embeddings without labels, then a classifier with them."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from quietgraph.graph import Graph
+from quietgraph.methods.base import NodeClassifier
+from quietgraph.methods.cache import Embedded, active_cache
+from quietgraph.methods.task import Fitted, Task
+from quietgraph.params import parameters
+from quietgraph.types import Embeddings, Scores
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """The second stage: scores, and what computes them for new embeddings."""
+
+    scores: Scores
+    state: dict[str, Tensor]
+    notes: dict[str, float]
+
+
+@dataclass(kw_only=True, eq=False)
+class TwoStageClassifier(NodeClassifier):
+    """Embeddings that see no label, so that they are learned once for any label noise."""
+
+    first_stage: ClassVar[str]  # names what `_embed` computes; methods that share it share caches
+
+    @abstractmethod
+    def _embed(self, graph: Graph, seed: int) -> Embedded:
+        """Learn embeddings from the graph alone."""
+
+    @abstractmethod
+    def _decide(self, embeddings: Embeddings, task: Task) -> Decision:
+        """Classify the nodes by their embeddings."""
+
+    def _fit(self, task: Task) -> Fitted:
+        embedded = self._embed_cached(task.graph, task.seed)
+        embeddings = embedded.embeddings.to(task.labels.device)
+        decision = self._decide(embeddings, task)
+        count = torch.tensor(task.graph.num_features)
+        state = {**embedded.state, **decision.state, "num_features": count}
+        return Fitted(decision.scores, embeddings, embedded.history, state, decision.notes)
+
+    def _fold_scores(self, task: Task) -> Scores:
+        """The embeddings saw no label, so the folds share them."""
+        task = task.to(self._device())
+        embeddings = torch.from_numpy(self.embeddings_).to(task.labels.device)
+        return self._decide(embeddings, task).scores
+
+    def _embed_cached(self, graph: Graph, seed: int) -> Embedded:
+        cache = active_cache()
+        if cache is None:
+            return self._embed(graph, seed)
+        key = {
+            "stage": self.first_stage,
+            "graph": graph.fingerprint,
+            "seed": seed,
+            "threads": torch.get_num_threads(),
+            **{
+                name: getattr(self, name)
+                for name, parameter in parameters(type(self)).items()
+                if not parameter.rule.after_embedding and name != "seed"
+            },
+        }
+        found = cache.get(key)
+        if found is None:
+            found = self._embed(graph, seed)
+            cache.put(key, found)
+        return found

@@ -1,0 +1,141 @@
+"""Declared parameters: one line gives default, range, help and command-line parsing."""
+
+import dataclasses
+import math
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from quietgraph.errors import InvalidParameterError, UnknownNameError
+
+_KEY = "quietgraph"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a parameter means and which values it takes."""
+
+    help: str
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] | None = None
+    after_embedding: bool = False  # True: the label-free first stage does not depend on it
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a method as tools see it."""
+
+    name: str
+    kind: type | types.UnionType
+    default: Any
+    rule: Rule
+
+    @property
+    def kind_name(self) -> str:
+        """The type as people write it: `int`, `float | None`."""
+        return getattr(self.kind, "__name__", str(self.kind))
+
+
+def param(
+    default: Any,
+    help: str,  # noqa: A002
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[str, ...] | None = None,
+    after_embedding: bool = False,
+) -> Any:
+    """Declare a dataclass field that is a checked parameter."""
+    rule = Rule(help, low, high, choices, after_embedding)
+    return dataclasses.field(default=default, metadata={_KEY: rule})
+
+
+def parameters(owner: type) -> dict[str, Parameter]:
+    """Return the declared parameters of a dataclass, by name, in order of declaration."""
+    kinds = typing.get_type_hints(owner)
+    return {
+        field.name: Parameter(field.name, kinds[field.name], field.default, field.metadata[_KEY])
+        for field in dataclasses.fields(owner)
+        if _KEY in field.metadata
+    }
+
+
+def check_parameters(instance: Any) -> None:
+    """Raise where a parameter has the wrong type or lies outside its range."""
+    for name, parameter in parameters(type(instance)).items():
+        check_value(parameter, getattr(instance, name))
+
+
+def check_value(parameter: Parameter, value: Any) -> None:
+    """Raise where one value does not fit its parameter."""
+    allowed = typing.get_args(parameter.kind) or (parameter.kind,)
+    if value is None and type(None) in allowed:
+        return
+    whole_as_float = float in allowed and isinstance(value, int) and not isinstance(value, bool)
+    if type(value) not in allowed and not whole_as_float:
+        raise InvalidParameterError(
+            f"{parameter.name} must be {parameter.kind_name}, got {value!r} "
+            f"({type(value).__name__})."
+        )
+    rule = parameter.rule
+    if rule.choices is not None and value not in rule.choices:
+        raise InvalidParameterError(
+            f"{parameter.name} must be one of {', '.join(rule.choices)}, got {value!r}."
+        )
+    if isinstance(value, int | float) and not _in_range(value, rule):
+        raise InvalidParameterError(
+            f"{parameter.name} must be {_range_words(rule)}, got {value!r}."
+        )
+
+
+def parse_assignments(owner: type, assignments: Mapping[str, str]) -> dict[str, Any]:
+    """Turn `key=value` texts of the command line into checked parameter values."""
+    known = parameters(owner)
+    values = {}
+    for name, text in assignments.items():
+        if name not in known:
+            raise UnknownNameError(f"parameter of {owner.__name__}", name, known)
+        values[name] = _parse(known[name], text)
+        check_value(known[name], values[name])
+    return values
+
+
+def _parse(parameter: Parameter, text: str) -> Any:
+    allowed = typing.get_args(parameter.kind) or (parameter.kind,)
+    if type(None) in allowed and text.lower() in {"none", "null", ""}:
+        return None
+    for kind in (bool, int, float, str):
+        if kind not in allowed:
+            continue
+        try:
+            return _parse_bool(text) if kind is bool else kind(text)
+        except ValueError:
+            continue
+    raise InvalidParameterError(f"{parameter.name} must be {parameter.kind_name}, got '{text}'.")
+
+
+def _parse_bool(text: str) -> bool:
+    if text.lower() in {"true", "yes", "1", "on"}:
+        return True
+    if text.lower() in {"false", "no", "0", "off"}:
+        return False
+    raise ValueError(text)
+
+
+def _in_range(value: float, rule: Rule) -> bool:
+    above = rule.low is None or value >= rule.low
+    below = rule.high is None or value <= rule.high
+    return math.isfinite(value) and above and below
+
+
+def _range_words(rule: Rule) -> str:
+    if rule.low is not None and rule.high is not None:
+        return f"between {rule.low:g} and {rule.high:g}"
+    if rule.low is not None:
+        return f"at least {rule.low:g}"
+    if rule.high is not None:
+        return f"at most {rule.high:g}"
+    return "a finite number"
