@@ -155,25 +155,21 @@ def test_a_shuffle_has_the_distribution_of_its_definition(
 
 
 @given(
-    st.sampled_from(["none", "symmetric", "asymmetric", "similarity", "random", "instance"]),
-    RATES,
-    RATES,
-    st.booleans(),
-    st.booleans(),
-    st.sampled_from(["all", "train_val"]),
-)
-def test_the_text_of_a_setting_says_all_that_matters(
-    kind: str, rate: float, attribute_rate: float, exact: bool, clean: bool, scope: str
-) -> None:
-    setting = NoiseSetting(
-        kind,
-        rate if kind != "none" else 0.0,
-        scope=scope,
-        exact_count=exact,
-        clean_validation=clean,
-        attribute_rate=attribute_rate,
+    st.builds(
+        NoiseSetting,
+        st.sampled_from(["symmetric", "asymmetric", "similarity", "random", "instance"]),
+        RATES,
+        scope=st.sampled_from(["all", "train_val"]),
+        exact_count=st.booleans(),
+        clean_validation=st.booleans(),
+        attribute_rate=RATES,
     )
+)
+def test_the_text_of_a_setting_says_all_that_matters(setting: NoiseSetting) -> None:
     again = parse_noise(str(setting))
     assert str(again) == str(setting)
     assert (again.kind, again.rate) == (setting.kind, setting.rate)
     assert again.attribute_rate == setting.attribute_rate
+    assert again.exact_count == setting.exact_count
+    assert again.clean_validation == setting.clean_validation
+    assert setting.attribute_rate == 0 or again.scope == setting.scope

@@ -184,7 +184,7 @@ def test_a_binary_file_is_no_matrix(tmp_path: Path) -> None:
 
 def test_a_matrix_of_other_classes_is_refused(tmp_path: Path, sbm: Dataset) -> None:
     path = write_matrix(tmp_path / "T.csv", [[0.9, 0.1], [0.2, 0.8]])
-    with pytest.raises(InvalidParameterError, match="must be 4 x 4, .* of sbm, got 2 x 2"):
+    with pytest.raises(InvalidParameterError, match=r"must be 4 x 4, .* of sbm, got 2 x 2"):
         apply_noise(sbm, parse_noise(f"custom:{path}"), seed=0)
 
 

@@ -98,7 +98,7 @@ def _save(dataset: RawDataset, path: Path) -> None:
 def _load(path: Path) -> RawDataset | None:
     """Return the kept dataset, None where there is none or it is damaged."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             features: Features = (
                 torch.from_numpy(arrays["features"])
                 if "features" in arrays

@@ -20,6 +20,11 @@ class Metric:
     higher_is_better: bool = True
     is_share: bool = True
 
+    @property
+    def decimals(self) -> int:
+        """Decimals worth showing: one in percent, two otherwise."""
+        return 1 if self.is_share else 2
+
 
 METRICS = {
     "test_accuracy": Metric("test accuracy"),

@@ -39,7 +39,8 @@ def apply_noise(dataset: Dataset, setting: NoiseSetting, *, seed: int) -> Observ
     """Return the dataset as a method sees it under this noise and seed.
 
     The draw depends on the seed, the dataset and the kind and rate of the noise alone, so every
-    method sees the same one, and clean validation labels leave the training labels as they were.
+    method sees the same one, and clean validation labels leave the training labels as they were
+    (exact counts excepted: they are then counted over the training nodes).
     """
     touched = dataset.split.train if setting.clean_validation else dataset.split.labelled
     generator = numpy_generator(seed, "noise", dataset.name, setting.label_text)
@@ -89,21 +90,7 @@ def transition_matrix(
         raise InvalidParameterError(
             f"label noise needs at least 2 classes to confuse, got {num_classes}."
         )
-    shape = (num_classes, num_classes)
-    if kind == "symmetric":
-        weights = np.ones(shape)
-    elif kind == "asymmetric":
-        weights = np.roll(np.eye(num_classes), -1, axis=1)
-    elif kind == "similarity" and similarity is not None:
-        weights = np.array(similarity, dtype=np.float64)
-    elif kind == "random" and generator is not None:
-        weights = generator.random(shape)
-    elif kind in {"similarity", "random"}:
-        needed = "a similarity matrix" if kind == "similarity" else "a generator"
-        raise InvalidParameterError(f"the noise kind '{kind}' needs {needed}.")
-    else:
-        known = ("symmetric", "asymmetric", "similarity", "random")
-        raise UnknownNameError("transition matrix", kind, known)
+    weights = _wrong_weights(kind, num_classes, similarity, generator)
     np.fill_diagonal(weights, 0)
     matrix: Transition = rate * weights / weights.sum(axis=1, keepdims=True)
     np.fill_diagonal(matrix, 1 - rate)
@@ -217,6 +204,29 @@ def _chances(dataset: Dataset, setting: NoiseSetting, generator: np.random.Gener
     return rows
 
 
+def _wrong_weights(
+    kind: str,
+    num_classes: int,
+    similarity: Transition | None,
+    generator: np.random.Generator | None,
+) -> Transition:
+    """Return how the wrong labels of each class are shared out, but for the diagonal."""
+    if kind == "symmetric":
+        return np.ones((num_classes, num_classes))
+    if kind == "asymmetric":
+        return np.roll(np.eye(num_classes), -1, axis=1)
+    if kind == "similarity":
+        if similarity is None:
+            raise InvalidParameterError("the noise kind 'similarity' needs a similarity matrix.")
+        return np.array(similarity, dtype=np.float64)
+    if kind == "random":
+        if generator is None:
+            raise InvalidParameterError("the noise kind 'random' needs a generator.")
+        return generator.random((num_classes, num_classes))
+    known = ("symmetric", "asymmetric", "similarity", "random")
+    raise UnknownNameError("transition matrix", kind, known)
+
+
 def _corrupt(
     labels: Labels,
     where: Mask,
@@ -248,7 +258,8 @@ def _exact_choice(codes: _Array, rates: _Array, lots: _Array) -> _Array:
     """
     possible = np.flatnonzero(rates > 0)
     keys = np.full(len(rates), -np.inf)
-    keys[possible] = np.log1p(-lots[possible]) / rates[possible]
+    with np.errstate(over="ignore"):  # next to a rate of 1e-320 all others come first
+        keys[possible] = np.log1p(-lots[possible]) / rates[possible]
     chosen = [np.empty(0, dtype=np.int64)]
     for code in np.unique(codes):
         members = np.flatnonzero(codes == code)

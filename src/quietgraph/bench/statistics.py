@@ -64,7 +64,7 @@ def against(
     """Return every other method against a baseline, cell by cell, corrected over all of them.
 
     The rows are those of `paired_tests`, with `t_holm` and `wilcoxon_holm`: p-values after Holm's
-    correction over the whole table.
+    correction over the whole table. A cell in which no baseline finished has no rows.
 
     Args:
         frame: One row a run.
@@ -76,10 +76,6 @@ def against(
     for name in names:
         _check_method(wide, name)
     others = [method for method in wide.columns if method not in names]
-    if not others:
-        raise InvalidParameterError(
-            f"nothing to compare with {', '.join(names)}: the runs hold no other method."
-        )
     best = _best_of(summarise(frame, metric), names, metric)
     pairs = [(*cell, method, name) for *cell, name in best.to_numpy() for method in others]
     table = _test_pairs(wide, pairs, metric)
@@ -221,7 +217,7 @@ def t_test_p(differences: NDArray[Any]) -> float:
     if np.ptp(differences) == 0:
         return float("nan")
     error = differences.std(ddof=1) / np.sqrt(len(differences))
-    # special.stdtr, not stats.ttest_rel: the same number, fifty times faster on few seeds.
+    # special.stdtr, not stats.ttest_rel: the same number, some fifteen times faster on ten seeds.
     return float(2 * special.stdtr(len(differences) - 1, -abs(differences.mean()) / error))
 
 
@@ -229,6 +225,7 @@ def signed_rank_p(differences: NDArray[Any]) -> float:
     """Return the two-sided p-value of Wilcoxon's signed-rank test; no difference may be zero.
 
     Exact up to 50 differences, ties included: each rank is a plus or a minus with equal chance.
+    (SciPy enumerates all signs where there are ties: the same number in 0.4 s instead of 1 ms.)
     """
     if len(differences) > 50:
         return float(stats.wilcoxon(differences).pvalue)

@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from quietgraph.classify.attention import low_rank_attention
 from quietgraph.errors import InvalidParameterError
 from quietgraph.types import Embeddings
 
@@ -116,10 +117,8 @@ def attended_embeddings(embeddings: Embeddings, *, scale: Scale = "unit") -> Emb
     must be diagnosed with `scale="raw"`.
     """
     check_embeddings(embeddings, scale=scale)
-    gram = gram_matrix(embeddings, scale=scale)
-    attention = gram / torch.linalg.eigvalsh(gram)[-1]
     blocks = row_blocks(embeddings, scale=scale)
-    return torch.cat([(rows @ attention).to(embeddings.dtype) for rows in blocks])
+    return low_rank_attention(torch.cat([rows.to(embeddings.dtype) for rows in blocks]))
 
 
 def _smaller_gram(embeddings: Embeddings, scale: Scale) -> Tensor:

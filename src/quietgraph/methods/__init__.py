@@ -5,6 +5,7 @@ from quietgraph.methods.cache import EmbeddingCache, use_cache
 from quietgraph.methods.registry import METHODS, get_method, method_name
 from quietgraph.methods.storage import load_model
 from quietgraph.methods.task import Fitted, Task
+from quietgraph.methods.two_stage import TwoStageClassifier
 
 __all__ = [
     "METHODS",
@@ -12,6 +13,7 @@ __all__ = [
     "Fitted",
     "NodeClassifier",
     "Task",
+    "TwoStageClassifier",
     "get_method",
     "load_model",
     "method_name",

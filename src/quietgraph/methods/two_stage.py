@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -12,6 +12,7 @@ from quietgraph.methods.base import NodeClassifier
 from quietgraph.methods.cache import Embedded, active_cache
 from quietgraph.methods.task import Fitted, Task
 from quietgraph.params import parameters
+from quietgraph.rng import derive_seed
 from quietgraph.types import Embeddings, Scores
 
 
@@ -41,6 +42,8 @@ class TwoStageClassifier(NodeClassifier):
     def _fit(self, task: Task) -> Fitted:
         embedded = self._embed_cached(task.graph, task.seed)
         embeddings = embedded.embeddings.to(task.labels.device)
+        # Draws of the second stage must not depend on whether the first one was cached.
+        torch.manual_seed(derive_seed(task.seed, "decide"))
         decision = self._decide(embeddings, task)
         count = torch.tensor(task.graph.num_features)
         state = {**embedded.state, **decision.state, "num_features": count}
@@ -52,20 +55,24 @@ class TwoStageClassifier(NodeClassifier):
         embeddings = torch.from_numpy(self.embeddings_).to(task.labels.device)
         return self._decide(embeddings, task).scores
 
+    def first_stage_parameters(self) -> dict[str, Any]:
+        """Return the name and the parameters on which the embeddings depend, but for the seed."""
+        own = {
+            name: getattr(self, name)
+            for name, parameter in parameters(type(self)).items()
+            if not parameter.rule.after_embedding and name != "seed"
+        }
+        return {"stage": self.first_stage, **own}
+
     def _embed_cached(self, graph: Graph, seed: int) -> Embedded:
         cache = active_cache()
         if cache is None:
             return self._embed(graph, seed)
         key = {
-            "stage": self.first_stage,
+            **self.first_stage_parameters(),
             "graph": graph.fingerprint,
             "seed": seed,
-            "threads": torch.get_num_threads(),
-            **{
-                name: getattr(self, name)
-                for name, parameter in parameters(type(self)).items()
-                if not parameter.rule.after_embedding and name != "seed"
-            },
+            "threads": torch.get_num_threads(),  # sums round differently with their number
         }
         found = cache.get(key)
         if found is None:

@@ -1,0 +1,109 @@
+"""From a grid of names to runs in a good order."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+
+from quietgraph.bench.datasets import DATASETS, describe
+from quietgraph.bench.noise_setting import parse_noise, warn_if_uninformative
+from quietgraph.bench.protocol import Run
+from quietgraph.bench.record import canonical_json
+from quietgraph.errors import InvalidParameterError, UnknownNameError
+from quietgraph.methods import METHODS, TwoStageClassifier
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Datasets x method variants x noise settings x seeds, under one split and data folder."""
+
+    datasets: Sequence[str]
+    methods: Sequence[str]  # names, variants, or "all"
+    noise: Sequence[str]
+    seeds: Sequence[int]
+    split: str | None = None
+    data_root: str | None = None
+    cache: str | None = None
+    device: str = "auto"
+
+    def runs(self) -> list[Run]:
+        """Return every run, names checked and noise in its canonical text."""
+        for dataset in self.datasets:
+            if dataset not in DATASETS:
+                raise UnknownNameError("dataset", dataset, DATASETS)
+        variants = [
+            name for given in self.methods for name in (METHODS if given == "all" else (given,))
+        ]
+        for variant in variants:
+            if variant.partition(":")[0] not in METHODS:
+                raise UnknownNameError("method", variant.partition(":")[0], METHODS)
+        noise = [str(parse_noise(text)) for text in self.noise]
+        cells = product(dict.fromkeys(self.datasets), dict.fromkeys(variants), dict.fromkeys(noise))
+        runs = [
+            Run(
+                dataset, variant, setting, seed, self.split, self.data_root, self.cache, self.device
+            )
+            for dataset, variant, setting in cells
+            for seed in self.seeds
+        ]
+        if not runs:
+            raise InvalidParameterError(
+                "the grid is empty. Name at least one dataset, method, noise setting and seed."
+            )
+        for run in {(run.dataset, run.variant): run for run in runs}.values():
+            run.parameters()  # a wrong parameter is told before anything runs
+        return runs
+
+    def warnings(self) -> list[str]:
+        """Return one sentence for every noise setting that carries no information."""
+        pairs = product(self.noise, self.datasets)
+        sentences = (
+            (dataset, warn_if_uninformative(parse_noise(noise), describe(dataset).classes))
+            for noise, dataset in pairs
+        )
+        return [f"{dataset}: {sentence}" for dataset, sentence in sentences if sentence]
+
+
+def parse_seeds(text: str) -> list[int]:
+    """Return seeds from a count ("10" = 0 ... 9), a range ("1000-1009") or a list ("3,5")."""
+    try:
+        if "-" in text:
+            first, _, last = text.partition("-")
+            return list(range(int(first), int(last) + 1))
+        if "," in text:
+            return [int(part) for part in text.split(",") if part.strip()]
+        return list(range(int(text)))
+    except ValueError:
+        raise InvalidParameterError(
+            f"seeds must be a count (10), a range (1000-1009) or a list (3,5), got '{text}'."
+        ) from None
+
+
+@cache
+def embedding_group(run: Run) -> frozenset[str]:
+    """Return what runs have in common when one can use the embeddings another has computed.
+
+    Empty for a run without a cache or whose method learns in one stage.
+    """
+    model = run.estimator()
+    if run.cache is None or not isinstance(model, TwoStageClassifier):
+        return frozenset()
+    attribute = parse_noise(run.noise).attribute_rate
+    own = canonical_json(model.first_stage_parameters())
+    return frozenset({f"{run.dataset} {attribute} {run.seed} {own}"})
+
+
+def longest_first(runs: Iterable[Run], seconds: dict[tuple[str, str], float]) -> list[Run]:
+    """Return the runs with the expected longest first, so that no long one is left at the end.
+
+    Args:
+        runs: In any order.
+        seconds: Known mean duration by (dataset, variant); unknown ones are guessed by size.
+    """
+
+    def expected(run: Run) -> float:
+        facts = describe(run.dataset)
+        guess = 1e-4 * (facts.nodes + facts.edges)
+        return seconds.get((run.dataset, run.variant), guess)
+
+    return sorted(runs, key=lambda run: (-expected(run), run.dataset, run.variant, run.seed))

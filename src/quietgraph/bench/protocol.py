@@ -1,0 +1,148 @@
+"""The honest protocol: one run, from a noisy observation to a record.
+
+A method is handed the observation alone. Its choices rest on noisy validation labels; the clean
+labels of test nodes are read once, here, after the fit.
+"""
+
+import datetime
+import platform
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from quietgraph.bench.datasets import Dataset, load
+from quietgraph.bench.metrics import evaluate
+from quietgraph.bench.noise import Observation, apply_noise
+from quietgraph.bench.noise_setting import parse_noise
+from quietgraph.bench.record import Record, RunKey, canonical_json
+from quietgraph.errors import InvalidParameterError
+from quietgraph.methods import EmbeddingCache, NodeClassifier, get_method, use_cache
+from quietgraph.params import parse_assignments
+
+PROTOCOL_VERSION = 1  # raise it when a change makes old results incomparable
+_NOT_PART_OF_A_RUN = {"seed", "device"}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One cell of a grid: a method variant on a dataset under a noise setting and a seed."""
+
+    dataset: str
+    variant: str  # method, or method:key=value:key=value
+    noise: str
+    seed: int
+    split: str | None = None
+    data_root: str | None = None
+    cache: str | None = None  # folder for embeddings
+    device: str = "auto"
+
+    @property
+    def method(self) -> str:
+        """The registered name."""
+        return self.variant.partition(":")[0]
+
+    def parameters(self) -> dict[str, Any]:
+        """Return all parameters: defaults, published presets of the dataset, the variant's own."""
+        method = get_method(self.method)
+        preset = method.presets.get(self.dataset, {})
+        own = parse_assignments(method, _assignments(self.variant))
+        every = method(**{**preset, **own}).get_params()
+        return {name: value for name, value in every.items() if name not in _NOT_PART_OF_A_RUN}
+
+    def key(self) -> RunKey:
+        """Return what determines the outcome."""
+        return RunKey(
+            dataset=self.dataset,
+            method=self.variant,
+            parameters=canonical_json(self.parameters()),
+            noise=self.noise,
+            seed=self.seed,
+            split=self.split or "default",
+            protocol_version=PROTOCOL_VERSION,
+        )
+
+    def estimator(self) -> NodeClassifier:
+        """Return the unfitted estimator of this run."""
+        return get_method(self.method)(**self.parameters(), seed=self.seed, device=self.device)
+
+
+def execute(run: Run) -> Record:
+    """Carry out one run and return its record; a failure raises."""
+    started, clock = _now(), time.perf_counter()
+    dataset = load(run.dataset, seed=run.seed, data_root=run.data_root, split=run.split)
+    observation = apply_noise(dataset, parse_noise(run.noise), seed=run.seed)
+    cache = EmbeddingCache(Path(run.cache)) if run.cache else None
+    with use_cache(cache):
+        model = fit_observed(run.estimator(), dataset, observation)
+    metrics = score(model, dataset, observation) | {"seconds_fit": model.seconds_}
+    return Record(
+        key=run.key(),
+        status="done",
+        seconds=time.perf_counter() - clock,
+        peak_memory_mb=float("nan"),  # the engine measures it from outside
+        started=started,
+        metrics=metrics,
+        versions=versions(),
+    )
+
+
+def failure(run: Run, status: Any, reason: str, seconds: float) -> Record:
+    """Return the record of a run that did not get done."""
+    return Record(
+        key=run.key(),
+        status=status,
+        seconds=seconds,
+        peak_memory_mb=float("nan"),
+        started=_now(),
+        reason=reason,
+        versions=versions(),
+    )
+
+
+def fit_observed(
+    model: NodeClassifier, dataset: Dataset, observation: Observation
+) -> NodeClassifier:
+    """Fit on what was observed: no clean label of a noisy or test node is within reach."""
+    return model.fit(observation.graph, observation.labels, dataset.split.validation)
+
+
+def score(model: NodeClassifier, dataset: Dataset, observation: Observation) -> dict[str, float]:
+    """Return all metrics of a fitted model; the one place where clean test labels are read."""
+    return evaluate(
+        model.predict(),
+        _all_classes(model, len(dataset.classes)),
+        clean_labels=dataset.clean_labels.numpy(),
+        noisy_labels=observation.labels.numpy(),
+        split=dataset.split,
+    )
+
+
+def versions() -> Mapping[str, str]:
+    """Return the versions a result may depend on."""
+    names = ("quietgraph", "torch", "torch_geometric", "numpy", "scipy", "scikit-learn")
+    return {"python": platform.python_version(), **{name: version(name) for name in names}}
+
+
+def _all_classes(model: NodeClassifier, count: int) -> np.ndarray[Any, Any]:
+    """Return probabilities with a column for every class, also those no label was given of."""
+    chances = np.zeros((len(model.scores_), count))
+    chances[:, model.classes_.astype(int)] = model.predict_proba()
+    return chances
+
+
+def _assignments(variant: str) -> dict[str, str]:
+    pairs = [text.partition("=") for text in variant.split(":")[1:]]
+    if any(not sign or not name for name, sign, _ in pairs):
+        raise InvalidParameterError(
+            f"a method variant is written name:key=value:key=value, got '{variant}'."
+        )
+    return {name: value for name, _, value in pairs}
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

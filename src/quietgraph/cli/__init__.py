@@ -1,0 +1,1 @@
+"""Stage 8, say: arguments become calls."""

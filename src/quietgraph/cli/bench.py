@@ -1,0 +1,134 @@
+"""`quietgraph bench`: sweeps that survive, tables that can be trusted."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import Progress as Bars
+
+from quietgraph.bench.grid import Grid, parse_seeds
+from quietgraph.bench.local_engine import LocalEngine
+from quietgraph.bench.runner import Engine, Progress, run_sweep
+from quietgraph.bench.sources import user_cache
+from quietgraph.bench.store import Store
+from quietgraph.cli.app import app
+from quietgraph.cli.console import errors, results, say
+from quietgraph.cli.listings import RootOption
+
+bench = typer.Typer(help="Measure methods under noise, honestly.", no_args_is_help=True)
+app.add_typer(bench, name="bench")
+
+StoreOption = Annotated[Path, typer.Option("--store", help="SQLite file of the results.")]
+
+
+@bench.command(
+    epilog="Example:  quietgraph bench run --datasets cora,citeseer --methods gcn,gcl-lrr "
+    "--noise none,symmetric:0.4 --seeds 10 --jobs 2"
+)
+def run(  # noqa: PLR0917
+    datasets: Annotated[str, typer.Option(help="Names, comma-separated.")] = "digits",
+    methods: Annotated[
+        str, typer.Option(help="Names, variants (gcl-lrr:rank_weight=0), or all.")
+    ] = "gcn,gcl-lrr,gcl-lr-attention",
+    noise: Annotated[str, typer.Option(help="Settings: none,symmetric:0.4,...")] = "symmetric:0.4",
+    seeds: Annotated[str, typer.Option(help="A count, a range (1000-1009) or a list.")] = "10",
+    store: StoreOption = Path("results.sqlite"),
+    jobs: Annotated[int, typer.Option(help="Parallel processes, one thread each.", min=1)] = 1,
+    split: Annotated[str | None, typer.Option(help="Another split: noisygl, per-class.")] = None,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds a run may take.")] = None,
+    memory_limit: Annotated[float | None, typer.Option(help="MB a run may use.")] = None,
+    engine: Annotated[str, typer.Option(help="Where to run: local or ray.")] = "local",
+    address: Annotated[str | None, typer.Option(help="Ray cluster to use.")] = None,
+    keep_failures: Annotated[
+        bool, typer.Option(help="Do not try runs again that failed before.")
+    ] = False,
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder for embeddings (default: the user's cache).")
+    ] = None,
+    no_cache: Annotated[bool, typer.Option(help="Compute every embedding anew.")] = False,
+    data_root: RootOption = None,
+) -> None:
+    """Run a grid; what the store already has is not run again."""
+    folder = None if no_cache else str(cache or user_cache() / "embeddings")
+    grid = Grid(
+        datasets=_names(datasets),
+        methods=_names(methods),
+        noise=_names(noise),
+        seeds=parse_seeds(seeds),
+        split=split,
+        data_root=data_root,
+        cache=folder,
+    )
+    runs = grid.runs()
+    for warning in grid.warnings():
+        say(f"[yellow]note:[/] {warning}")
+    where = _engine(engine, jobs, time_limit, memory_limit, address)
+    with Store(store) as open_store:
+        try:
+            with _Bar() as bar:
+                new = run_sweep(
+                    runs, open_store, where, retry_failures=not keep_failures, tell=bar.show
+                )
+        except KeyboardInterrupt:
+            say(f"stopped; finished runs are in {store}, the same command goes on from there.")
+            raise typer.Exit(130) from None
+    failed = sum(record.status != "done" for record in new)
+    kept = len(runs) - len(new)
+    results.print(f"{len(new)} runs done ({failed} failed), {kept} were there: {store}")
+
+
+class _Bar:
+    """A progress bar with an estimate of what remains; plain lines where it is no terminal."""
+
+    def __init__(self) -> None:
+        columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+        self.bars = Bars(*columns, console=errors, disable=not errors.is_terminal)
+        self.task = self.bars.add_task("", total=None)
+
+    def __enter__(self) -> "_Bar":
+        self.bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bars.stop()
+
+    def show(self, progress: Progress) -> None:
+        """Show where the sweep stands."""
+        words = (
+            "" if progress.seconds_left is None else f"about {_span(progress.seconds_left)} left"
+        )
+        last = progress.last
+        if last is not None:
+            value = last.metrics.get("test_accuracy")
+            outcome = last.reason or last.status if value is None else f"{value:.3f}"
+            key = last.key
+            line = f"{key.dataset} {key.method} {key.noise} seed {key.seed}: {outcome}"
+            if errors.is_terminal:
+                words += f" · {line}"
+            else:
+                say(f"[{progress.done}/{progress.total}] {line}".replace("[", r"\["))
+        self.bars.update(
+            self.task, completed=progress.done, total=progress.total, description=words
+        )
+
+
+def _engine(
+    name: str, jobs: int, time_limit: float | None, memory_limit: float | None, address: str | None
+) -> Engine:
+    if name == "local":
+        return LocalEngine(jobs, time_limit, memory_limit)
+    from quietgraph.bench.ray_engine import RayEngine  # noqa: PLC0415  (an optional extra)
+
+    return RayEngine(address, time_limit)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _span(seconds: float) -> str:
+    minutes, hours = seconds / 60, seconds / 3600
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{minutes:.0f} min" if minutes < 90 else f"{hours:.1f} h"

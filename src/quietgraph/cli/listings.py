@@ -1,0 +1,82 @@
+"""`quietgraph methods` and `quietgraph datasets`."""
+
+import json
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from quietgraph.bench.datasets import DATASETS, describe
+from quietgraph.cli.app import app
+from quietgraph.cli.console import results
+from quietgraph.methods import METHODS, get_method
+from quietgraph.params import parameters
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+RootOption = Annotated[
+    str | None, typer.Option("--data-root", help="Folder of the raw files (else QUIETGRAPH_DATA).")
+]
+
+
+@app.command(epilog="Example:  quietgraph methods gcl-lr-attention")
+def methods(
+    name: Annotated[str | None, typer.Argument(help="Show the parameters of this one.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the methods, or the parameters of one."""
+    facts = [_method_facts(one) for one in ([name] if name else METHODS)]
+    if as_json:
+        typer.echo(json.dumps(facts if name is None else facts[0], indent=1))
+    elif name is None:
+        table = Table("method", "what it is", "new graphs")
+        for fact in facts:
+            table.add_row(fact["name"], fact["summary"], "yes" if fact["inductive"] else "no")
+        results.print(table)
+    else:
+        results.print(f"{name}: {facts[0]['summary']}")
+        table = Table("parameter", "type", "default", "meaning")
+        for row in facts[0]["parameters"]:
+            table.add_row(row["name"], row["type"], str(row["default"]), row["help"])
+        results.print(table)
+
+
+@app.command(epilog="Example:  quietgraph datasets --data-root ~/graphs")
+def datasets(data_root: RootOption = None, as_json: JsonOption = False) -> None:
+    """List the datasets: size, homophily, split, and whether the files are here."""
+    facts = [describe(name, data_root=data_root) for name in DATASETS]
+    if as_json:
+        plain = [{**asdict(fact), "path": fact.path and str(fact.path)} for fact in facts]
+        typer.echo(json.dumps(plain, indent=1))
+        return
+    table = Table("dataset", "nodes", "edges", "features", "classes", "homophily", "here", "split")
+    for fact in facts:
+        counts = (f"{count:,}" for count in (fact.nodes, fact.edges, fact.features, fact.classes))
+        homophily = f"{fact.homophily:.2f}" + ("" if fact.measured else " (published)")
+        here = "yes" if fact.available else "no"
+        table.add_row(fact.name, *counts, homophily, here, fact.split)
+    results.print(table)
+    for fact in facts:
+        if not fact.available:
+            results.print(f"{fact.name}: put its raw files in {fact.path}")
+
+
+def _method_facts(name: str) -> dict[str, Any]:
+    method = get_method(name)
+    rows = [
+        {
+            "name": parameter.name,
+            "type": parameter.kind_name,
+            "default": parameter.default,
+            "help": parameter.rule.help,
+            "choices": parameter.rule.choices,
+        }
+        for parameter in parameters(method).values()
+    ]
+    summary = (method.__doc__ or "").strip().splitlines()[0]
+    return {
+        "name": name,
+        "summary": summary,
+        "inductive": method.is_inductive(),
+        "parameters": rows,
+    }

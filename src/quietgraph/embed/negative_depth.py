@@ -1,0 +1,153 @@
+"""The graph filter Q^d whose depth d is a real number: d > 0 smooths, d < 0 sharpens.
+
+Q = (I + A) / 2 for a normalised adjacency A, so its eigenvalues lie in [0, 1]. They are kept
+above a floor, because a negative power of 0 has no end.
+"""
+
+import math
+from typing import Any, Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from quietgraph.embed.encoder import glorot
+from quietgraph.embed.propagation import Propagation, project, propagate
+from quietgraph.embed.views import View
+from quietgraph.graph import CSR, Features, Graph
+from quietgraph.types import Embeddings, Scalar
+
+FLOOR = 1e-2
+DEGREE = 16
+LOWEST_DEPTH, HIGHEST_DEPTH = -5.0, 20.0
+
+
+class Power(Protocol):
+    """Something that computes Q^d times a matrix, with gradients to both."""
+
+    def __call__(self, dense: Tensor, depth: Scalar) -> Tensor:
+        """Return Q^depth @ dense [nodes, dim]."""
+
+
+class ExactPower:
+    """Q^d through all eigenvectors: O(nodes^3) once, O(nodes^2 dim) each time; small graphs."""
+
+    def __init__(self, operator: CSR, *, floor: float = FLOOR) -> None:
+        # eigh, not eig: the operator is symmetric, so eigenvalues are real.
+        values, self.vectors = torch.linalg.eigh(operator.to_dense())
+        self.values = _eigenvalues(values, floor)
+
+    def __call__(self, dense: Tensor, depth: Scalar) -> Tensor:
+        """Return Q^depth @ dense [nodes, dim]."""
+        filtered: Tensor = self.vectors @ (
+            self.values.pow(depth)[:, None] * (self.vectors.T @ dense)
+        )
+        return filtered
+
+
+class PolynomialPower:
+    """Q^d as a Chebyshev polynomial of the operator: O(degree edges dim), any graph.
+
+    Whole depths up to the degree are met exactly (where the floor cuts nothing off).
+    """
+
+    def __init__(self, operator: CSR, *, floor: float = FLOOR, degree: int = DEGREE) -> None:
+        self.operator = operator
+        angles = (torch.arange(degree + 1, dtype=torch.float64) + 0.5) * (math.pi / (degree + 1))
+        self.points = _eigenvalues(angles.cos(), floor)
+        transform = torch.cos(torch.arange(degree + 1)[:, None] * angles) * (2 / (degree + 1))
+        transform[0] /= 2
+        self.transform = transform  # values at the points -> coefficients
+
+    def __call__(self, dense: Tensor, depth: Scalar) -> Tensor:
+        """Return Q^depth @ dense [nodes, dim]."""
+        coefficients = self.transform @ self.points.pow(depth.cpu().double())
+        return _ChebyshevSum.apply(  # type: ignore[no-any-return,no-untyped-call]
+            dense, coefficients.to(dense), self.operator
+        )
+
+
+def power_of(graph: Graph, *, floor: float = FLOOR, exact_up_to: int) -> Power:
+    """Return Q^d of a graph, A = D^-1/2 A D^-1/2 without self-loops; exact if it is small."""
+    structure = Propagation.of(graph)
+    present = structure.everything()
+    present[structure.num_edges + structure.num_spare :] = 0  # no self-loops
+    operator = structure.operator(present)
+    if graph.num_nodes <= exact_up_to:
+        return ExactPower(operator, floor=floor)
+    return PolynomialPower(operator, floor=floor)
+
+
+class TEDEncoder(nn.Module):
+    """H = PReLU(Q^d X W0 + b0) W1 + b1 with a trainable depth d; for graphs of unlike neighbours.
+
+    Q comes from the operator of the view, so that dropped edges are seen by the filter.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        hidden: int,
+        dim: int,
+        *,
+        output: str = "linear",
+        depth: float = 1.0,
+        generator: torch.Generator,
+    ) -> None:
+        super().__init__()
+        self.first = glorot(num_features, hidden, generator=generator)
+        self.first_bias = nn.Parameter(torch.zeros(hidden))
+        self.slope = nn.Parameter(torch.full((1,), 0.25))
+        self.second = glorot(hidden, dim, generator=generator)
+        self.second_bias = nn.Parameter(torch.zeros(dim))
+        self.depth = nn.Parameter(torch.tensor(depth))
+        self.output = output
+
+    def forward(self, features: Features, view: View) -> Embeddings:
+        """Return one embedding per node [nodes, dim]."""
+        weight: Tensor = self.first
+        if view.feature_mask is not None:  # a masked column is a row of W0 that counts 0
+            weight = weight * view.feature_mask[:, None]
+        depth = self.depth.clamp(LOWEST_DEPTH, HIGHEST_DEPTH)
+        filtered = PolynomialPower(view.operator)(project(features, weight), depth)
+        hidden = F.prelu(filtered + self.first_bias, self.slope)
+        embeddings = hidden @ self.second + self.second_bias
+        return embeddings.relu() if self.output == "relu" else embeddings
+
+
+def _eigenvalues(of_operator: Tensor, floor: float) -> Tensor:
+    """Return the eigenvalues of Q from those of A."""
+    return ((1 + of_operator) / 2).clamp_min(floor)
+
+
+class _ChebyshevSum(torch.autograd.Function):
+    """sum_k c_k T_k(A) Y; T_k(A) is symmetric and can act on the gradient, so only Y is kept."""
+
+    @staticmethod
+    def forward(ctx: Any, dense: Tensor, coefficients: Tensor, operator: CSR) -> Tensor:
+        ctx.save_for_backward(dense, coefficients)
+        ctx.operator = operator
+        return _chebyshev(operator, dense, coefficients, None)[0]
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
+        dense, coefficients = ctx.saved_tensors
+        return *_chebyshev(ctx.operator, gradient, coefficients, dense), None
+
+
+def _chebyshev(
+    operator: CSR, dense: Tensor, coefficients: Tensor, other: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Return sum_k c_k T_k(A) dense, and the inner products <other, T_k(A) dense> [degree + 1]."""
+    products = torch.zeros_like(coefficients)
+    before, term = dense, dense  # T_1 = A T_0 - 0, not 2 A T_0 - T_0
+    total = torch.zeros_like(dense)
+    for order, coefficient in enumerate(coefficients):
+        if order == 1:
+            term = propagate(operator, dense)
+        elif order > 1:
+            before, term = term, torch.sub(2 * propagate(operator, term), before)
+        total.add_(coefficient * term)
+        if other is not None:
+            products[order] = (other * term).sum()
+    return total, products

@@ -1,0 +1,125 @@
+"""Mixtures of random-walk steps: whole for prediction, a few random terms per node for training."""
+
+from collections.abc import Iterator, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from quietgraph.embed import Propagation, multiply
+from quietgraph.graph import CSR, Features, Graph
+
+_BLOCK_ENTRIES = 2**25  # entries of the dense block in which walks or features spread
+_MOST_ROWS = 1024
+
+
+def walk_matrix(graph: Graph) -> CSR:
+    """Return P = D^-1 (A + I), one step of a random walk with self-loops."""
+    weights = Propagation.of(graph).weights
+    degree = multiply(weights, torch.ones(graph.num_nodes, 1, device=graph.device)).squeeze(1)
+    return weights.with_values(weights.values / degree[weights.rows])
+
+
+def step_weights(kind: str, steps: int, teleport: float) -> list[float]:
+    """Return the weight of each number of steps 0 ... steps; they sum to 1.
+
+    "ppr" falls by 1 - teleport a step, "avg" is even, "single" is the last step alone.
+    """
+    falling = {
+        "ppr": [(1 - teleport) ** step for step in range(steps + 1)],
+        "avg": [1.0] * (steps + 1),
+        "single": [0.0] * steps + [1.0],
+    }[kind]
+    return [weight / sum(falling) for weight in falling]
+
+
+def mix(walk: CSR, dense: Tensor, weights: Sequence[float]) -> Tensor:
+    """Return sum_n weights_n P^n dense [nodes, dim]."""
+    total = weights[0] * dense
+    for weight in weights[1:]:
+        dense = multiply(walk, dense)
+        total.add_(dense, alpha=weight)
+    return total
+
+
+def mixed_projection(
+    walk: CSR, features: Features, weights: Sequence[float], matrix: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return Z @ matrix and the lengths of Z's rows, for Z = sum_n weights_n P^n features.
+
+    Z, as dense as nodes x features, is made a block of columns at a time.
+    """
+    product = matrix.new_zeros(len(matrix.T), walk.shape[0]).T
+    squares = matrix.new_zeros(walk.shape[0], 1)
+    width = max(1, _BLOCK_ENTRIES // walk.shape[0])
+    for start, columns in _column_blocks(features, width):
+        block = mix(walk, columns, weights)
+        product = product + block @ matrix[start : start + block.shape[1]]
+        squares = squares + block.square().sum(dim=1, keepdim=True)
+    return product, squares.sqrt()
+
+
+class NearestTerms:
+    """The largest terms of sum_n weights_n P^n in the rows of some nodes.
+
+    Walks spread from a block of nodes at a time; of a walk that has less than `threshold` times
+    the degree of a node left there, that part stops, as in the push of GRAND+.
+    """
+
+    def __init__(
+        self, walk: CSR, nodes: Tensor, weights: Sequence[float], *, threshold: float, count: int
+    ) -> None:
+        backward = walk.transposed()
+        enough = threshold * walk.row_counts[:, None]
+        size = max(1, min(_MOST_ROWS, _BLOCK_ENTRIES // walk.shape[0]))
+        found = [
+            _spread(backward, block, weights, enough).T.topk(min(count, walk.shape[0]), dim=1)
+            for block in nodes.split(size)
+        ]
+        self.weights = torch.cat([terms.values for terms in found])  # [nodes, count]
+        self.nodes = torch.cat([terms.indices for terms in found])  # [nodes, count]
+
+
+class RandomPropagation:
+    """Propagated features of some nodes, by their nearest terms of which random ones are left out."""
+
+    def __init__(self, features: Features, terms: NearestTerms) -> None:
+        self.terms = terms
+        self.dense = features if isinstance(features, Tensor) else None
+        self.sparse = features.to_scipy() if isinstance(features, CSR) else None
+
+    def rows(self, which: Tensor, drop: float) -> Tensor:
+        """Return a weighted mean of features for these positions among the nodes [rows, dim]."""
+        weights = F.dropout(self.terms.weights[which], drop)
+        weights = weights / weights.sum(dim=1, keepdim=True).clamp_min(1e-12)
+        nodes = self.terms.nodes[which]
+        if self.dense is not None:
+            return F.embedding_bag(nodes, self.dense, per_sample_weights=weights, mode="sum")
+        return self._sparse_rows(nodes, weights)
+
+    def _sparse_rows(self, nodes: Tensor, weights: Tensor) -> Tensor:
+        pointer = torch.arange(0, nodes.numel() + 1, nodes.shape[1])
+        shape = (len(nodes), self.sparse.shape[0])
+        picked = CSR(pointer, nodes.cpu().flatten(), weights.cpu().flatten(), shape).to_scipy()
+        return torch.from_numpy((picked @ self.sparse).toarray()).to(weights.device)
+
+
+def _spread(backward: CSR, nodes: Tensor, weights: Sequence[float], enough: Tensor) -> Tensor:
+    """Return the columns of the mixture transposed, one per node [all nodes, nodes]."""
+    walkers = torch.zeros(backward.shape[0], len(nodes), device=nodes.device)
+    walkers[nodes, torch.arange(len(nodes), device=nodes.device)] = 1
+    total = weights[0] * walkers
+    for weight in weights[1:]:
+        walkers = multiply(backward, torch.where(walkers < enough, 0, walkers))
+        total.add_(walkers, alpha=weight)
+    return total
+
+
+def _column_blocks(features: Features, width: int) -> Iterator[tuple[int, Tensor]]:
+    by_column = features.to_scipy().tocsc() if isinstance(features, CSR) else None
+    for start in range(0, features.shape[1], width):
+        if by_column is None:
+            yield start, features[:, start : start + width]  # type: ignore[index]
+        else:
+            block = torch.from_numpy(by_column[:, start : start + width].toarray())
+            yield start, block.to(features.values.device)  # type: ignore[union-attr]

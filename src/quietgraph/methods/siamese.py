@@ -1,0 +1,207 @@
+"""The siamese networks of MERIT, which Sel-CL and Jo-SRC build on: views, networks, losses."""
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from quietgraph.embed import View, ViewRates, draw_view, info_nce, multiply, project
+from quietgraph.embed.diffusion import DiffusedFeatures
+from quietgraph.embed.encoder import glorot
+from quietgraph.embed.views import view_structure
+from quietgraph.graph import CSR, Features, Graph
+from quietgraph.params import param
+from quietgraph.rng import torch_generator
+from quietgraph.types import Embeddings, Scalar
+
+Nodes: TypeAlias = Tensor | slice  # node indices [nodes] int64, or all of them
+Sight: TypeAlias = Callable[[Tensor], Tensor]  # weight [features, dim] -> rows of A X W
+Pair: TypeAlias = tuple[Tensor, Tensor]  # one tensor per view
+
+ALL: slice = slice(None)
+
+
+@dataclass(kw_only=True, eq=False)
+class SiameseParameters:
+    """Parameters of the siamese networks, declared once for the three methods."""
+
+    dim: int = param(512, "width of the embeddings", low=1)
+    hidden: int = param(512, "width of the hidden layers of projector and predictor", low=1)
+    feature_norm: str = param("l1", "scaling of feature rows", choices=("l2", "l1", "none"))
+    edge_change: float = param(0.2, "share of edges exchanged for random ones in view 1", low=0)
+    feature_mask: float = param(0.5, "share of feature columns masked in each view", low=0, high=1)
+    teleport: float = param(0.05, "return probability of the diffusion in view 2", low=0.01, high=1)
+    cross_view: float = param(0.5, "weight of views against networks (beta)", low=0, high=1)
+    momentum: float = param(0.8, "share of itself the target keeps in a step", low=0, high=1)
+    temperature: float = param(1.0, "softness of the contrast", low=1e-3)
+    sample: int = param(700, "nodes contrasted in a step", low=2)
+    epochs: int = param(300, "training epochs of one step each", low=1)
+    learning_rate: float = param(3e-4, "step size of Adam", low=0)
+
+
+class Encoder(nn.Module):
+    """One graph convolution: PReLU(A X W + b)."""
+
+    def __init__(self, num_features: int, dim: int, *, generator: torch.Generator) -> None:
+        super().__init__()
+        self.weight = glorot(num_features, dim, generator=generator)
+        self.bias = nn.Parameter(torch.zeros(dim))
+        self.activation = nn.PReLU()
+
+    def forward(self, sight: Sight) -> Embeddings:
+        """Return the embeddings of the nodes whose sight it is [nodes, dim]."""
+        return self.activation(sight(self.weight) + self.bias)  # type: ignore[no-any-return]
+
+
+class SiameseNetwork(nn.Module):
+    """An online network, trained, and a target network that follows it."""
+
+    def __init__(
+        self, num_features: int, dim: int, hidden: int, *, generator: torch.Generator
+    ) -> None:
+        super().__init__()
+        self.encoder = Encoder(num_features, dim, generator=generator)
+        self.projector, self.predictor = _head(dim, hidden), _head(dim, hidden)
+        self.target_encoder = copy.deepcopy(self.encoder).requires_grad_(False)
+        self.target_projector = copy.deepcopy(self.projector).requires_grad_(False)
+
+    def follow(self, momentum: float) -> None:
+        """Move the target's parameters towards the online ones."""
+        move_towards(self.target_encoder, self.encoder, momentum)
+        move_towards(self.target_projector, self.projector, momentum)
+
+
+@torch.no_grad()
+def move_towards(target: nn.Module, online: nn.Module, momentum: float) -> None:
+    """Replace the target's parameters by momentum * theirs + (1 - momentum) * the online ones."""
+    for kept, moving in zip(target.parameters(), online.parameters(), strict=True):
+        kept.lerp_(moving, 1 - momentum)
+
+
+def _head(dim: int, hidden: int) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Linear(dim, hidden), nn.BatchNorm1d(hidden), nn.PReLU(), nn.Linear(hidden, dim)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What both networks make of some nodes in two views."""
+
+    nodes: Nodes
+    embeddings: Pair  # of the online encoder [nodes, dim]
+    predictions: Pair  # of the online network
+    target_embeddings: Pair  # without gradient, as the next
+    target_projections: Pair
+
+    def loss(self, *, cross_view: float, temperature: float, kept: Nodes = ALL) -> Scalar:
+        """Cost of not recognising nodes across views and across networks, among the kept ones."""
+        first, second = (each[kept] for each in self.predictions)
+        far_first, far_second = (each[kept] for each in self.target_projections)
+        views = info_nce(first, second, temperature=temperature)
+        networks = (
+            recognition(first, far_second, temperature=temperature)
+            + recognition(second, far_first, temperature=temperature)
+        ) / 2
+        return cross_view * views + (1 - cross_view) * networks
+
+
+def recognition(anchors: Embeddings, others: Embeddings, *, temperature: float) -> Scalar:
+    """Mean over i of -log softmax_j(cos(anchors_i, others_j) / temperature) at j = i."""
+    similarity = F.normalize(anchors, dim=1) @ F.normalize(others, dim=1).T
+    same = torch.arange(len(anchors), device=anchors.device)
+    return F.cross_entropy(similarity / temperature, same)
+
+
+class Siamese:
+    """The two networks on one graph: draws nodes and views, looks, embeds."""
+
+    def __init__(
+        self, graph: Graph, features: Features, settings: SiameseParameters, *, seed: int
+    ) -> None:
+        self.features, self.settings = features, settings
+        rate = settings.edge_change / 2  # half removed, half added
+        self.rates = ViewRates(edge_drop=rate, feature_mask=settings.feature_mask, edge_add=rate)
+        self.structure = view_structure(graph, [self.rates], torch_generator(seed, "spare pairs"))
+        self.whole = View(self.structure.operator())
+        self.diffused = DiffusedFeatures(self.whole.operator, features, settings.teleport)
+        self.draws = torch_generator(seed, "views")
+        self.network = SiameseNetwork(
+            graph.num_features,
+            settings.dim,
+            settings.hidden,
+            generator=torch_generator(seed, "encoder"),
+        ).to(graph.device)
+
+    def draw_nodes(self, always: Tensor | None = None) -> Nodes:
+        """Return the nodes of a step: these always and first, others at random."""
+        num_nodes, device = self.structure.num_nodes, self.whole.operator.values.device
+        if always is None and num_nodes <= self.settings.sample:
+            return ALL
+        order = torch.randperm(num_nodes, generator=self.draws).to(device)
+        if always is not None:
+            wanted = torch.ones(num_nodes, dtype=torch.bool, device=device)
+            wanted[always] = False
+            order = torch.cat([always, order[wanted[order]]])
+        return order[: max(self.settings.sample, 0 if always is None else len(always))]
+
+    def look(self, nodes: Nodes) -> Look:
+        """Return what both networks make of some nodes in two fresh views."""
+        sights, network = self._draw_sights(nodes), self.network
+        first, second = (network.encoder(sight) for sight in sights)
+        predictions = [network.predictor(network.projector(each)) for each in (first, second)]
+        with torch.no_grad():
+            far = [network.target_encoder(sight) for sight in sights]
+            projections = [network.target_projector(each) for each in far]
+        return Look(
+            nodes,
+            (first, second),
+            (predictions[0], predictions[1]),
+            (far[0], far[1]),
+            (projections[0], projections[1]),
+        )
+
+    def loss(self, look: Look, *, kept: Nodes = ALL) -> Scalar:
+        """Return the loss of MERIT for one look."""
+        settings = self.settings
+        return look.loss(
+            cross_view=settings.cross_view, temperature=settings.temperature, kept=kept
+        )
+
+    def embed(self, nodes: Nodes = ALL) -> Embeddings:
+        """Return the mean embedding over the graph and its diffusion, unchanged [nodes, dim]."""
+        near = self.network.encoder(edge_sight(self.features, self.whole, nodes))
+        far = self.network.encoder(lambda weight: self.diffused.project(weight, nodes))
+        return (near + far) / 2  # type: ignore[no-any-return]
+
+    def follow(self) -> None:
+        """Move the target network; call it after every step."""
+        self.network.follow(self.settings.momentum)
+
+    def _draw_sights(self, nodes: Nodes) -> tuple[Sight, Sight]:
+        count = int(self.features.shape[1])
+        changed = draw_view(self.structure, count, self.rates, generator=self.draws)
+        kept = torch.rand(count, generator=self.draws) >= self.settings.feature_mask
+        mask = kept.to(self.whole.operator.values)[:, None]
+        return (
+            edge_sight(self.features, changed, nodes),
+            lambda weight: self.diffused.project(weight * mask, nodes),
+        )
+
+
+def edge_sight(features: Features, view: View, nodes: Nodes) -> Sight:
+    """Return what some nodes see in a view: weight -> rows of A X W [nodes, dim]."""
+    operator = view.operator if isinstance(nodes, slice) else _rows(view.operator, nodes)
+    mask = 1.0 if view.feature_mask is None else view.feature_mask[:, None]
+    if isinstance(features, CSR):
+        return lambda weight: multiply(operator, project(features, weight * mask))
+    seen = multiply(operator, features)  # needs no gradient, and both networks use it
+    return lambda weight: seen @ (weight * mask)
+
+
+def _rows(matrix: CSR, rows: Tensor) -> CSR:
+    return matrix.take_rows(rows).to(matrix.values.device)

@@ -1,0 +1,126 @@
+"""TEDGCN: a graph convolution whose depth is one trainable real number."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from quietgraph.embed import History, Schedule, normalise_rows, project, train
+from quietgraph.embed.negative_depth import HIGHEST_DEPTH, LOWEST_DEPTH, Power, power_of
+from quietgraph.graph import Features, Graph
+from quietgraph.methods.base import NodeClassifier
+from quietgraph.methods.supervised import validation_score
+from quietgraph.methods.task import Fitted, Task
+from quietgraph.params import param
+from quietgraph.types import Embeddings, Scores
+
+_STARTS = (-1.0, 1.0, 7.0)
+
+
+class DepthNetwork(nn.Module):
+    """Q^d X W + b, ReLU, dropout, linear."""
+
+    def __init__(
+        self, num_features: int, hidden: int, num_classes: int, *, dropout: float, depth: float
+    ) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(num_features, hidden)))
+        self.bias = nn.Parameter(torch.zeros(hidden))
+        self.head = nn.Linear(hidden, num_classes)
+        self.depth = nn.Parameter(torch.tensor(depth))
+        self.dropout = dropout
+
+    def hidden(self, power: Power, features: Features) -> Embeddings:
+        """Return the hidden layer, the embeddings of this model [nodes, hidden]."""
+        return (power(project(features, self.weight), self.depth) + self.bias).relu()
+
+    def forward(self, power: Power, features: Features) -> Scores:
+        """Return class scores [nodes, classes]."""
+        hidden = F.dropout(self.hidden(power, features), self.dropout, self.training)
+        scores: Scores = self.head(hidden)
+        return scores
+
+    def bound_depth(self) -> None:
+        """Keep the depth where its powers are numbers."""
+        with torch.no_grad():
+            self.depth.clamp_(LOWEST_DEPTH, HIGHEST_DEPTH)
+
+
+@final
+@dataclass(kw_only=True, eq=False)
+class TEDGCN(NodeClassifier):
+    """Graph filter of trainable, also negative depth (Yan et al., NeurIPS 2023).
+
+    The floor under the eigenvalues, the starts of the depth and the polynomial for large graphs
+    are our choices.
+    """
+
+    presets: ClassVar[dict[str, dict[str, Any]]] = {}
+
+    hidden: int = param(128, "width of the hidden layer", low=1)
+    dropout: float = param(0.2, "share of hidden entries dropped", low=0, high=0.99)
+    feature_norm: str = param("l1", "scaling of feature rows", choices=("l2", "l1", "none"))
+    initial_depth: float | None = param(
+        None, "depth to start from; none tries -1, 1 and 7", low=LOWEST_DEPTH, high=HIGHEST_DEPTH
+    )
+    depth_step: float = param(0.01, "step size of Adam for the depth; 0 holds it fixed", low=0)
+    floor: float = param(0.01, "least eigenvalue of the filter", low=1e-8, high=1)
+    exact_up_to: int = param(5000, "most nodes for an exact filter, else a polynomial", low=0)
+    epochs: int = param(500, "most training epochs", low=1)
+    patience: int | None = param(100, "epochs without better validation before stopping", low=1)
+    learning_rate: float = param(0.01, "step size of Adam", low=0)
+    weight_decay: float = param(5e-4, "weight decay of Adam", low=0)
+
+    def _fit(self, task: Task) -> Fitted:
+        features = normalise_rows(task.graph.features, self.feature_norm)
+        power = self._power(task.graph)
+        starts = _STARTS if self.initial_depth is None else (self.initial_depth,)
+        runs = [self._train(task, features, power, start) for start in starts]
+        module, history, _ = max(runs, key=lambda run: run[2])
+        state = {**module.state_dict(), "num_features": torch.tensor(task.graph.num_features)}
+        notes = {"depth": float(module.depth.detach())}
+        with torch.no_grad():
+            embeddings = module.hidden(power, features)
+            return Fitted(module.head(embeddings), embeddings, history, state, notes)
+
+    def _train(
+        self, task: Task, features: Features, power: Power, start: float
+    ) -> tuple[DepthNetwork, History, float]:
+        module = self._module(task.graph.num_features, task.num_classes, start)
+        module = module.to(task.graph.device)
+        targets = task.labels[task.train]
+
+        def losses(epoch: int) -> dict[str, Tensor]:  # noqa: ARG001
+            return {"loss": F.cross_entropy(module(power, features)[task.train], targets)}
+
+        def score() -> float:
+            return validation_score(module(power, features), task.labels, task.validation)
+
+        others = [value for name, value in module.named_parameters() if name != "depth"]
+        depth = {"params": [module.depth], "lr": self.depth_step, "weight_decay": 0.0}
+        history = train(
+            module,
+            losses,
+            Schedule(self.epochs, self.learning_rate, self.weight_decay, self.patience),
+            score=score,
+            parameters=[{"params": others}, depth],
+            after_step=module.bound_depth,
+        )
+        return module, history, max(record["score"] for record in history)
+
+    def _apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
+        module = self._module(graph.num_features, len(state["head.bias"]), 0.0).to(graph.device)
+        module.load_state_dict({k: v for k, v in state.items() if k != "num_features"})
+        features = normalise_rows(graph.features, self.feature_norm)
+        embeddings = module.hidden(self._power(graph), features)
+        return module.head(embeddings), embeddings
+
+    def _power(self, graph: Graph) -> Power:
+        return power_of(graph, floor=self.floor, exact_up_to=self.exact_up_to)
+
+    def _module(self, num_features: int, num_classes: int, depth: float) -> DepthNetwork:
+        return DepthNetwork(
+            num_features, self.hidden, num_classes, dropout=self.dropout, depth=depth
+        )

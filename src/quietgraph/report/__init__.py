@@ -1,0 +1,1 @@
+"""Stage 7, show: records and fits become tables, figures and one HTML page."""

@@ -1,0 +1,82 @@
+"""Pictures of one fit, as SVG that follows the page's light or dark colours."""
+
+import io
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from quietgraph.embed import History
+
+_INK = "#123456"  # replaced by the page's own text colour
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")  # told apart by colour-blind people
+_DASHES = ("-", "--", "-.", ":")
+
+
+def training_curves(history: History) -> str:
+    """Return the losses against the epoch."""
+    figure, axes = _canvas()
+    names = [name for name in history[-1] if name not in {"seconds", "score"}] if history else []
+    for index, name in enumerate(names):
+        points = [(epoch, row[name]) for epoch, row in enumerate(history) if name in row]
+        xs, ys = zip(*points, strict=True)
+        axes.plot(xs, ys, label=name, **_style(index))
+    axes.set_xlabel("epoch")
+    axes.set_ylabel("loss")
+    if names:
+        axes.legend(frameon=False, labelcolor=_INK)
+    return to_svg(figure)
+
+
+def spectra(before: np.ndarray[Any, Any], after: np.ndarray[Any, Any]) -> str:
+    """Return the eigenvalues of K before and after attention, as shares of the largest."""
+    figure, axes = _canvas()
+    pairs = ((before, "K", 0), (after, "after attention", 1))
+    for values, label, index in pairs:
+        shares = np.maximum(values / values[0], 1e-9)
+        axes.semilogy(np.arange(1, len(shares) + 1), shares, label=label, **_style(index))
+    axes.set_xlabel("rank")
+    axes.set_ylabel("eigenvalue / largest")
+    axes.set_ylim(1e-6, 1.5)
+    axes.legend(frameon=False, labelcolor=_INK)
+    return to_svg(figure)
+
+
+def accuracy_bars(rows: list[dict[str, Any]]) -> str:
+    """Return the test accuracy of each method as a bar with its number."""
+    figure, axes = _canvas(height=0.6 + 0.45 * len(rows))
+    names = [row["method"] for row in rows][::-1]
+    values = [100 * row["test_accuracy"] for row in rows][::-1]
+    bars = axes.barh(names, values, color=[*["#8a97a8"] * (len(rows) - 1), _COLOURS[0]], height=0.6)
+    axes.bar_label(bars, fmt="%.1f %%", padding=4, color=_INK)
+    axes.set_xlim(0, 112)
+    axes.set_xticks([])
+    axes.spines["bottom"].set_visible(False)
+    return to_svg(figure)
+
+
+def to_svg(figure: Figure) -> str:
+    """Return the figure as an SVG element, the same bytes for the same figure."""
+    buffer = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": "quietgraph", "svg.fonttype": "none"}):
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    text = buffer.getvalue()
+    return text[text.index("<svg") :].replace(_INK, "currentColor")
+
+
+def _style(index: int) -> dict[str, Any]:
+    return {"color": _COLOURS[index % 4], "linestyle": _DASHES[index % 4], "linewidth": 1.8}
+
+
+def _canvas(height: float = 3.0) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(5.4, height), layout="constrained")
+    axes = figure.subplots()
+    axes.tick_params(colors=_INK)
+    axes.xaxis.label.set_color(_INK)
+    axes.yaxis.label.set_color(_INK)
+    for name, spine in axes.spines.items():
+        spine.set_color(_INK)
+        spine.set_visible(name in {"left", "bottom"})
+    return figure, axes

@@ -1,0 +1,78 @@
+"""Logistic regression against its definition and against scikit-learn's solver."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+from torch import Tensor
+
+from quietgraph.classify.logistic import STRENGTHS, LogisticFit, fit_logistic, logistic_path
+
+
+def _rows(count: int, dim: int, seed: int = 0) -> tuple[Tensor, Tensor]:
+    draws = torch.Generator().manual_seed(seed)
+    labels = torch.arange(count) % 3
+    rows = torch.randn(count, dim, generator=draws) + torch.eye(3, dim)[labels] + 0.5
+    return rows, labels
+
+
+def _fit(rows: Tensor, labels: Tensor, split: int, **options: object) -> LogisticFit:
+    train = torch.arange(len(rows)) < split
+    return fit_logistic(rows, labels, train=train, validation=~train, num_classes=3, **options)
+
+
+@pytest.mark.parametrize(("count", "dim"), [(60, 5), (20, 50)])
+@pytest.mark.parametrize("strength", [8.0, 0.5])
+def test_the_path_holds_the_solutions_of_another_solver(
+    count: int, dim: int, strength: float
+) -> None:
+    rows, labels = _rows(count, dim)
+    weight, bias = logistic_path(rows, labels, 3, [strength, 64.0])[strength]
+    twin = LogisticRegression(C=1 / strength, tol=1e-10, max_iter=10_000)
+    wanted = twin.fit(rows.double().numpy(), labels.numpy()).decision_function(rows.double())
+    found = (rows @ weight + bias).numpy()
+    np.testing.assert_allclose(
+        found - found.mean(axis=1, keepdims=True),
+        wanted - wanted.mean(axis=1, keepdims=True),
+        atol=2e-3,
+    )
+
+
+def test_the_gradient_vanishes_at_a_solution() -> None:
+    rows, labels = _rows(60, 5)
+    weight, bias = logistic_path(rows, labels, 3, [1.0])[1.0]
+    weight, bias = weight.double().requires_grad_(), bias.double().requires_grad_()
+    logits = rows.double() @ weight + bias
+    cost = torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
+    (cost + weight.square().sum() / 2).backward()
+    assert weight.grad is not None
+    assert bias.grad is not None
+    assert float(weight.grad.abs().max()) < 1e-3
+    assert float(bias.grad.abs().max()) < 1e-3
+
+
+def test_strengths_span_two_to_the_minus_ten_up_to_ten() -> None:
+    assert (min(STRENGTHS), max(STRENGTHS), len(STRENGTHS)) == (2.0**-10, 2.0**10, 21)
+
+
+def test_noisy_training_labels_make_validation_choose_a_stronger_penalty() -> None:
+    rows, labels = _rows(400, 40, seed=1)
+    wrong = labels.clone()
+    flipped = torch.rand(100, generator=torch.Generator().manual_seed(2)) < 0.4
+    wrong[:100][flipped] = (wrong[:100][flipped] + 1) % 3
+    assert _fit(rows, wrong, 100).chosen > 2.0**-10
+
+
+def test_the_choice_has_the_best_validation_accuracy_of_the_path() -> None:
+    rows, labels = _rows(120, 20, seed=3)
+    best = _fit(rows, labels, 40)
+    single = [_fit(rows, labels, 40, strengths=[strength]) for strength in STRENGTHS]
+    accuracies = [fit.validation_accuracy for fit in single]
+    assert best.validation_accuracy >= max(accuracies) - 0.02
+
+
+def test_a_class_without_training_rows_gives_finite_scores() -> None:
+    rows, labels = _rows(60, 5)
+    labels[:30] = labels[:30] % 2
+    fit = _fit(rows, labels, 30)
+    assert torch.isfinite(fit.scores(rows)).all()
