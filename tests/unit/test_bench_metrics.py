@@ -1,10 +1,10 @@
 """Scores of a run against their definitions."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
+import torch
 from sklearn.metrics import f1_score
 
 from quietgraph.bench.metrics import (
@@ -15,14 +15,8 @@ from quietgraph.bench.metrics import (
     evaluate,
     macro_f1,
 )
+from quietgraph.bench.splits import Split
 from quietgraph.errors import InvalidParameterError
-
-
-@dataclass(frozen=True)
-class Masks:
-    train: np.ndarray
-    validation: np.ndarray
-    test: np.ndarray
 
 
 def calibration_error_slow(probabilities: np.ndarray, true: np.ndarray, *, bins: int) -> float:
@@ -84,8 +78,8 @@ def test_predictions_of_another_length_are_refused() -> None:
 
 
 def test_a_run_is_scored_on_the_labels_that_each_metric_names() -> None:
-    nodes = np.arange(6)
-    split = Masks(train=nodes < 3, validation=nodes == 3, test=nodes > 3)
+    nodes = torch.arange(6)
+    split = Split(train=nodes < 3, validation=nodes == 3, test=nodes > 3)
     clean = np.array([0, 1, 1, 0, 0, 1])
     noisy = np.array([0, 1, 0, 1, -1, -1])  # node 2 (train) and node 3 (validation) are wrong
     predicted = np.array([0, 0, 1, 1, 0, 0])
@@ -103,7 +97,7 @@ def test_a_run_is_scored_on_the_labels_that_each_metric_names() -> None:
 
 
 def test_every_score_of_a_run_is_described() -> None:
-    masks = Masks(*np.eye(3, dtype=bool))
+    masks = Split(*torch.eye(3, dtype=torch.bool))
     labels = np.array([0, 1, 0])
     scores = evaluate(
         labels, np.eye(2)[labels], clean_labels=labels, noisy_labels=labels, split=masks

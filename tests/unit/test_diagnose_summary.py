@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from quietgraph.diagnose import BoundSettings, Diagnosis, diagnose_embedding
+from quietgraph.errors import InvalidLabelsError
 
 
 def diagnosis(**kwargs: object) -> Diagnosis:
@@ -52,6 +53,11 @@ def test_the_scale_asked_for_is_the_scale_reported() -> None:
     assert (unit.scale, raw.scale) == ("unit", "raw")
     assert float(unit.spectrum.eigenvalues.sum()) == pytest.approx(90)
     assert float(raw.spectrum.eigenvalues.sum()) != pytest.approx(90)
+
+
+def test_a_reference_of_another_length_is_refused() -> None:
+    with pytest.raises(InvalidLabelsError, match="reference must have one entry per node"):
+        diagnosis(reference=torch.zeros(89).long())
 
 
 def test_the_inputs_are_left_as_they_were() -> None:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
-from quietgraph.bench.datasets import DATASETS, describe
+from quietgraph.bench.datasets import DATASETS, describe, load
+from quietgraph.bench.noise import apply_noise
 from quietgraph.bench.noise_setting import parse_noise, warn_if_uninformative
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.record import canonical_json
@@ -44,7 +45,7 @@ class Grid:
                 dataset, variant, setting, seed, self.split, self.data_root, self.cache, self.device
             )
             for dataset, variant, setting in cells
-            for seed in self.seeds
+            for seed in dict.fromkeys(self.seeds)
         ]
         if not runs:
             raise InvalidParameterError(
@@ -53,6 +54,13 @@ class Grid:
         for run in {(run.dataset, run.variant): run for run in runs}.values():
             run.parameters()  # a wrong parameter is told before anything runs
         return runs
+
+    def rehearse(self) -> None:
+        """Load each dataset and draw each noise once, so that mistakes are told before runs."""
+        for name in dict.fromkeys(self.datasets):
+            dataset = load(name, seed=self.seeds[0], data_root=self.data_root, split=self.split)
+            for noise in dict.fromkeys(self.noise):
+                apply_noise(dataset, parse_noise(noise), seed=self.seeds[0])
 
     def warnings(self) -> list[str]:
         """Return one sentence for every noise setting that carries no information."""
@@ -80,17 +88,48 @@ def parse_seeds(text: str) -> list[int]:
 
 
 @cache
-def embedding_group(run: Run) -> frozenset[str]:
+def embedding_group(run: Run) -> str | None:
     """Return what runs have in common when one can use the embeddings another has computed.
 
-    Empty for a run without a cache or whose method learns in one stage.
+    None for a run without a cache or whose method learns in one stage.
     """
     model = run.estimator()
     if run.cache is None or not isinstance(model, TwoStageClassifier):
-        return frozenset()
-    attribute = parse_noise(run.noise).attribute_rate
+        return None
+    noise = parse_noise(run.noise)
     own = canonical_json(model.first_stage_parameters())
-    return frozenset({f"{run.dataset} {attribute} {run.seed} {own}"})
+    return f"{run.dataset} {run.split} {noise.attribute_rate} {noise.scope} {run.seed} {own}"
+
+
+class RunQueue:
+    """Runs that wait for a worker; one whose embeddings are being computed lets others pass.
+
+    So a row of label-noise settings trains its encoder once, however many workers there are.
+    """
+
+    def __init__(self, runs: Iterable[Run]) -> None:
+        self.waiting = list(runs)
+        self._learning: set[str] = set()  # groups whose first run is under way
+        self._learned: set[str] = set()  # groups whose embeddings are in the cache
+
+    def take(self) -> Run | None:
+        """Return the next run that may start, None where all must wait or none is left."""
+        for index, run in enumerate(self.waiting):
+            group = embedding_group(run)
+            if group in self._learning:
+                continue
+            if group is not None and group not in self._learned:
+                self._learning.add(group)
+            return self.waiting.pop(index)
+        return None
+
+    def finish(self, run: Run, *, is_done: bool) -> None:
+        """Let the runs start that waited for this one's embeddings."""
+        group = embedding_group(run)
+        if group is not None:
+            self._learning.discard(group)
+            if is_done:
+                self._learned.add(group)
 
 
 def longest_first(runs: Iterable[Run], seconds: dict[tuple[str, str], float]) -> list[Run]:

@@ -1,25 +1,27 @@
 """Runs on this machine: worker processes of one thread each, watched by the process that writes."""
 
+import contextlib
 import multiprocessing
 import os
 import signal
 import time
-import traceback
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
 import psutil
-import torch
 
-from quietgraph.bench.grid import embedding_group
-from quietgraph.bench.protocol import Run, execute, failure
+from quietgraph.bench.grid import RunQueue
+from quietgraph.bench.protocol import Run, failure
 from quietgraph.bench.record import Record
-from quietgraph.errors import QuietgraphError
+from quietgraph.bench.worker import BEGUN, ONE_THREAD, work
 
 _POLL_SECONDS = 0.1
+_START_SECONDS = 60.0  # that a worker may take to start before the time of its run counts
+_RESERVE_MB = 200.0  # of the machine's memory, below which its largest worker must end
 _CONTEXT = multiprocessing.get_context("spawn")  # a forked torch may hang on its thread pool
 
 
@@ -31,47 +33,48 @@ class LocalEngine:
     time_limit: float | None = None  # seconds a run may take
     memory_limit_mb: float | None = None  # resident memory a worker may reach
 
-    def records(self, runs: Sequence[Run]) -> Iterator[Record]:
+    def records(self, runs: Sequence[Run]) -> Generator[Record]:
         """Yield the record of each run as it finishes; stop the workers when the caller stops."""
-        waiting = list(runs)
-        seats = [_Seat() for _ in range(min(self.jobs, len(waiting)))]
-        warmed: set[str] = set()
+        queue = RunQueue(runs)
+        seats = [_Seat() for _ in range(min(self.jobs, len(runs)))]
         try:
-            while waiting or any(seat.run for seat in seats):
-                self._seat(waiting, seats, warmed)
-                busy = {seat.pipe: seat for seat in seats if seat.run}
-                for pipe in wait([p for p in busy if p], timeout=_POLL_SECONDS):
-                    seat = busy[pipe]  # type: ignore[index]
-                    warmed |= embedding_group(seat.current)
-                    yield seat.receive()
-                yield from self._watch(seats)
+            while queue.waiting or any(seat.run for seat in seats):
+                for seat in seats:
+                    if seat.run is None and (run := queue.take()) is not None:
+                        seat.start(run)
+                for record, run in chain(_received(seats), self._stopped(seats)):
+                    queue.finish(run, is_done=record.status == "done")
+                    yield record
         finally:
             for seat in seats:
                 seat.stop()
 
-    def _seat(self, waiting: list[Run], seats: list["_Seat"], warmed: set[str]) -> None:
-        """Give free workers the next runs; one whose embeddings are being computed waits."""
-        for seat in seats:
-            if seat.run or not waiting:
-                continue
-            cold = {group for s in seats if s.run for group in embedding_group(s.run)} - warmed
-            for index, run in enumerate(waiting):
-                if not (cold & embedding_group(run)):
-                    seat.start(waiting.pop(index))
-                    break
-
-    def _watch(self, seats: list["_Seat"]) -> Iterator[Record]:
-        """Yield the records of runs that must be stopped or whose worker died."""
-        for seat in seats:
-            if not seat.run:
-                continue
-            memory = seat.measure_memory()
+    def _stopped(self, seats: list["_Seat"]) -> Iterator[tuple[Record, Run]]:
+        """Yield what becomes of runs that take too much time or memory, after stopping them."""
+        busy = [seat for seat in seats if seat.run is not None]
+        for seat in busy:
+            run, memory = seat.current, seat.measure_memory()
             if self.time_limit is not None and seat.seconds > self.time_limit:
-                yield seat.fail("timeout", f"longer than {self.time_limit:g} s")
+                yield seat.fail("timeout", f"longer than {self.time_limit:g} s"), run
             elif self.memory_limit_mb is not None and memory > self.memory_limit_mb:
-                yield seat.fail("out-of-memory", f"more than {self.memory_limit_mb:g} MB")
-            elif not seat.is_alive() and not (seat.pipe and seat.pipe.poll()):
-                yield seat.fail(*seat.explain_death())
+                yield seat.fail("out-of-memory", f"more than {self.memory_limit_mb:g} MB"), run
+        left = psutil.virtual_memory().available / 2**20
+        largest = max(busy, key=lambda seat: seat.memory_mb, default=None)
+        if left < _RESERVE_MB and largest is not None and largest.run is not None:
+            run, used = largest.current, largest.memory_mb
+            reason = f"the machine had only {left:.0f} MB left, this run used {used:.0f} MB"
+            yield largest.fail("out-of-memory", reason), run
+
+
+def _received(seats: list["_Seat"]) -> Iterator[tuple[Record, Run]]:
+    """Yield what workers have finished, or died of, within a moment."""
+    busy = {seat.pipe: seat for seat in seats if seat.run is not None and seat.pipe is not None}
+    for pipe in wait(list(busy), timeout=_POLL_SECONDS):
+        seat = busy[pipe]  # type: ignore[index]
+        run = seat.current
+        record = seat.receive()
+        if record is not None:
+            yield record, run
 
 
 @dataclass
@@ -82,7 +85,8 @@ class _Seat:
     pipe: "Connection[Any, Any] | None" = None
     run: Run | None = None
     started: float = 0.0
-    peak_mb: float = field(default=0.0)
+    memory_mb: float = 0.0
+    peak_mb: float = 0.0
 
     @property
     def current(self) -> Run:
@@ -91,84 +95,96 @@ class _Seat:
 
     @property
     def seconds(self) -> float:
-        return time.monotonic() - self.started
+        return max(0.0, time.monotonic() - self.started)
 
     def start(self, run: Run) -> None:
-        if self.process is None or not self.process.is_alive():
-            self.pipe, theirs = _CONTEXT.Pipe()
-            self.process = _CONTEXT.Process(target=_work, args=(theirs,), daemon=True)
+        """Hand the run to a worker; a worker that died while it was idle is replaced."""
+        self.run, self.peak_mb = run, 0.0
+        self.started = time.monotonic() + _START_SECONDS  # corrected when the worker begins
+        if self.process is not None and self._send():
+            return
+        self._end_process()
+        self.pipe, theirs = _CONTEXT.Pipe()
+        self.process = _CONTEXT.Process(target=work, args=(theirs,), daemon=True)
+        with _worker_surroundings():
             self.process.start()
-            theirs.close()
-        self.run, self.started, self.peak_mb = run, time.monotonic(), 0.0
-        if self.pipe is not None:
-            self.pipe.send(run)
+        theirs.close()
+        self._send()  # where it fails, the pipe is at its end, and `receive` tells why
 
-    def receive(self) -> Record:
-        run = self.current
+    def receive(self) -> Record | None:
+        """Return what the worker has sent: a record, or None when it only begins."""
         try:
-            record: Record = self.pipe.recv()  # type: ignore[union-attr]
+            message = self.pipe.recv()  # type: ignore[union-attr]
         except (EOFError, OSError):
-            return self.fail(*self.explain_death())
+            return self.fail(*self._explain_death())
         self.measure_memory()
+        if message == BEGUN:
+            self.started = time.monotonic()
+            return None
         self.run = None
-        return replace(record, key=run.key(), peak_memory_mb=round(self.peak_mb, 1))
+        record: Record = message
+        return replace(record, peak_memory_mb=round(self.peak_mb, 1))
 
     def fail(self, status: str, reason: str) -> Record:
+        """Stop the worker and return the record of its run."""
         run, seconds = self.current, self.seconds
         self.stop()
         return replace(failure(run, status, reason, seconds), peak_memory_mb=round(self.peak_mb, 1))
 
-    def is_alive(self) -> bool:
-        return self.process is not None and self.process.is_alive()
+    def measure_memory(self) -> float:
+        """Return the resident memory of the worker in MB, 0 where it has ended."""
+        self.memory_mb = 0.0
+        if self.process is not None:
+            with contextlib.suppress(psutil.Error):
+                self.memory_mb = psutil.Process(self.process.pid).memory_info().rss / 2**20
+        self.peak_mb = max(self.peak_mb, self.memory_mb)
+        return self.memory_mb
 
-    def explain_death(self) -> tuple[str, str]:
+    def stop(self) -> None:
+        """End the worker at once; stopping twice is harmless."""
+        self._end_process()
+        self.run = None
+
+    def _send(self) -> bool:
+        try:
+            self.pipe.send(self.run)  # type: ignore[union-attr]
+        except OSError:
+            return False
+        return True
+
+    def _explain_death(self) -> tuple[str, str]:
         code = None
         if self.process is not None:
             self.process.join(timeout=1)
             code = self.process.exitcode
         if code == -signal.SIGKILL:  # nobody else sends it to our children
             return "out-of-memory", "killed by the system, most likely for want of memory"
-        return "failed", f"the worker ended with exit code {code}"
+        return "failed", f"the worker process ended with exit code {code}"
 
-    def measure_memory(self) -> float:
-        try:
-            resident = psutil.Process(self.process.pid).memory_info().rss / 2**20  # type: ignore[union-attr]
-        except psutil.Error:
-            resident = 0.0
-        self.peak_mb = max(self.peak_mb, resident)
-        return float(resident)
-
-    def stop(self) -> None:
+    def _end_process(self) -> None:
         if self.process is not None:
             self.process.kill()
             self.process.join()
         if self.pipe is not None:
             self.pipe.close()
-        self.process = self.pipe = self.run = None
+        self.process = self.pipe = None
 
 
-def _work(pipe: "Connection[Any, Any]") -> None:
-    """Carry out runs until the parent goes away."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
-    os.environ["OMP_NUM_THREADS"] = "1"
-    torch.set_num_threads(1)
-    while True:
-        try:
-            run = pipe.recv()
-        except EOFError:
-            return
-        clock = time.perf_counter()
-        try:
-            record = execute(run)
-        except MemoryError as error:
-            record = failure(run, "out-of-memory", str(error), time.perf_counter() - clock)
-        except Exception as error:  # whatever a method raises becomes a row
-            record = failure(run, "failed", _sentence(error), time.perf_counter() - clock)
-        pipe.send(record)
+@contextlib.contextmanager
+def _worker_surroundings() -> Iterator[None]:
+    """Let a process that starts inside inherit one-thread libraries and deafness to Ctrl-C.
 
-
-def _sentence(error: Exception) -> str:
-    if isinstance(error, QuietgraphError):
-        return str(error)
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} ({os.path.basename(place.filename)}:{place.lineno})"
+    The parent decides what Ctrl-C means; one that comes meanwhile reaches it afterwards.
+    """
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    os.environ.update(ONE_THREAD)
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

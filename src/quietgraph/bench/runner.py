@@ -1,7 +1,8 @@
 """A sweep that survives: only what is missing is run, every finished run is kept at once."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,8 +15,12 @@ from quietgraph.bench.store import Store
 class Engine(Protocol):
     """Where runs are carried out."""
 
-    def records(self, runs: Sequence[Run]) -> Iterator[Record]:
-        """Yield the record of each run as it finishes."""
+    @property
+    def jobs(self) -> int | None:
+        """How many runs at a time, where that is known."""
+
+    def records(self, runs: Sequence[Run]) -> Generator[Record]:
+        """Yield the record of each run as it finishes; closing it ends what is under way."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +50,18 @@ def run_sweep(
     finished = store.finished(keys.values(), keep_failures=not retry_failures)
     absent = [run for run in runs if keys[run].digest not in finished]
     missing = longest_first(absent, _durations(store))
-    clock = _Clock(missing, getattr(engine, "jobs", 1))
+    clock = _Clock(missing, engine.jobs or 1)
     new: list[Record] = []
-    _tell(tell, Progress(len(runs) - len(missing), len(runs), None, None))
-    for record in engine.records(missing):
-        store.add(record)
-        new.append(record)
-        clock.tick(record)
-        done = len(runs) - len(missing) + len(new)
-        _tell(tell, Progress(done, len(runs), clock.seconds_left(), record))
+    tell = tell or (lambda _: None)
+    tell(Progress(len(runs) - len(missing), len(runs), None, None))
+    # Closed at once when anything is raised here, Ctrl-C included: no worker outlives the sweep.
+    with closing(engine.records(missing)) as finished_runs:
+        for record in finished_runs:
+            store.add(record)
+            new.append(record)
+            clock.tick(record)
+            done = len(runs) - len(missing) + len(new)
+            tell(Progress(done, len(runs), clock.seconds_left(), record))
     return new
 
 
@@ -63,7 +71,7 @@ class _Clock:
     def __init__(self, runs: list[Run], jobs: int) -> None:
         self.left = Counter((run.dataset, run.variant) for run in runs)
         self.seconds: dict[tuple[str, str], list[float]] = {}
-        self.jobs = max(1, jobs)
+        self.jobs = jobs
 
     def tick(self, record: Record) -> None:
         cell = (record.key.dataset, record.key.method)
@@ -83,8 +91,3 @@ def _durations(store: Store) -> dict[tuple[str, str], float]:
     for record in store.records(status="done"):
         sums.setdefault((record.key.dataset, record.key.method), []).append(record.seconds)
     return {key: sum(values) / len(values) for key, values in sums.items()}
-
-
-def _tell(tell: Callable[[Progress], None] | None, progress: Progress) -> None:
-    if tell is not None:
-        tell(progress)

@@ -46,7 +46,8 @@ def fit_ridge(
     Minimises |Z_L W - T|^2 + penalty s |W|^2, where s is the mean squared length of the labelled
     rows, so that a penalty means the same whatever the scale of the features.
     """
-    labelled, targets = features[train], _centred_one_hot(labels[train], num_classes)
+    labelled = features[train]
+    targets = F.one_hot(labels[train], num_classes).to(features.dtype) - 1 / num_classes
     solutions = _ridge_path(labelled, targets, tuple(penalties))
     return _choose(features, labels, validation, solutions)
 
@@ -121,10 +122,6 @@ def _sharpen(scores: Scores, wanted: Labels) -> tuple[float, float]:
     ]
     cost, sharpness = min(costs)
     return sharpness, cost
-
-
-def _centred_one_hot(labels: Labels, num_classes: int) -> Tensor:
-    return F.one_hot(labels, num_classes).float() - 1 / num_classes
 
 
 def _largest_eigenvalue(labelled: Tensor) -> Tensor:

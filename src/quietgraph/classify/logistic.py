@@ -14,7 +14,7 @@ from quietgraph.types import Embeddings, Labels, Mask, Scores
 
 STRENGTHS = tuple(2.0**power for power in range(10, -11, -1))
 _MAX_STEPS = 200
-_TOLERANCE = 1e-6  # largest entry of the gradient of the mean loss at the solution
+_TOLERANCE = 1e-5  # largest entry of the gradient of the mean loss at the solution
 
 _Matrix: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 

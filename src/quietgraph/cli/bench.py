@@ -9,16 +9,19 @@ from rich.progress import Progress as Bars
 
 from quietgraph.bench.grid import Grid, parse_seeds
 from quietgraph.bench.local_engine import LocalEngine
+from quietgraph.bench.ray_engine import RayEngine
 from quietgraph.bench.runner import Engine, Progress, run_sweep
 from quietgraph.bench.sources import user_cache
 from quietgraph.bench.store import Store
 from quietgraph.cli.app import app
 from quietgraph.cli.console import errors, results, say
 from quietgraph.cli.listings import RootOption
+from quietgraph.errors import InvalidParameterError, UnknownNameError
 
 bench = typer.Typer(help="Measure methods under noise, honestly.", no_args_is_help=True)
 app.add_typer(bench, name="bench")
 
+_ENGINES = ("local", "ray")
 StoreOption = Annotated[Path, typer.Option("--store", help="SQLite file of the results.")]
 
 
@@ -34,10 +37,15 @@ def run(  # noqa: PLR0917
     noise: Annotated[str, typer.Option(help="Settings: none,symmetric:0.4,...")] = "symmetric:0.4",
     seeds: Annotated[str, typer.Option(help="A count, a range (1000-1009) or a list.")] = "10",
     store: StoreOption = Path("results.sqlite"),
-    jobs: Annotated[int, typer.Option(help="Parallel processes, one thread each.", min=1)] = 1,
+    jobs: Annotated[
+        int | None,
+        typer.Option(help="Runs at a time, one thread each (1; ray: what the cluster has).", min=1),
+    ] = None,
     split: Annotated[str | None, typer.Option(help="Another split: noisygl, per-class.")] = None,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds a run may take.")] = None,
-    memory_limit: Annotated[float | None, typer.Option(help="MB a run may use.")] = None,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds a run may take.", min=0)] = None,
+    memory_limit: Annotated[
+        float | None, typer.Option(help="MB a run may use (local engine).", min=0)
+    ] = None,
     engine: Annotated[str, typer.Option(help="Where to run: local or ray.")] = "local",
     address: Annotated[str | None, typer.Option(help="Ray cluster to use.")] = None,
     keep_failures: Annotated[
@@ -50,20 +58,21 @@ def run(  # noqa: PLR0917
     data_root: RootOption = None,
 ) -> None:
     """Run a grid; what the store already has is not run again."""
-    folder = None if no_cache else str(cache or user_cache() / "embeddings")
     grid = Grid(
-        datasets=_names(datasets),
-        methods=_names(methods),
-        noise=_names(noise),
+        datasets=names(datasets),
+        methods=names(methods),
+        noise=names(noise),
         seeds=parse_seeds(seeds),
         split=split,
         data_root=data_root,
-        cache=folder,
+        cache=None if no_cache else str(cache or user_cache() / "embeddings"),
     )
     runs = grid.runs()
+    where = _engine(engine, jobs, time_limit, memory_limit, address)
+    if engine == "local":  # a cluster may hold data that this machine does not
+        grid.rehearse()
     for warning in grid.warnings():
         say(f"[yellow]note:[/] {warning}")
-    where = _engine(engine, jobs, time_limit, memory_limit, address)
     with Store(store) as open_store:
         try:
             with _Bar() as bar:
@@ -114,16 +123,27 @@ class _Bar:
 
 
 def _engine(
-    name: str, jobs: int, time_limit: float | None, memory_limit: float | None, address: str | None
+    name: str,
+    jobs: int | None,
+    time_limit: float | None,
+    memory_limit: float | None,
+    address: str | None,
 ) -> Engine:
+    if name not in _ENGINES:
+        raise UnknownNameError("engine", name, _ENGINES)
     if name == "local":
-        return LocalEngine(jobs, time_limit, memory_limit)
-    from quietgraph.bench.ray_engine import RayEngine  # noqa: PLC0415  (an optional extra)
+        if address is not None:
+            raise InvalidParameterError("--address is for --engine ray.")
+        return LocalEngine(jobs or 1, time_limit, memory_limit)
+    if memory_limit is not None:
+        raise InvalidParameterError(
+            "--memory-limit is for --engine local; on Ray the cluster guards its own memory."
+        )
+    return RayEngine(address, time_limit, jobs)
 
-    return RayEngine(address, time_limit)
 
-
-def _names(text: str) -> list[str]:
+def names(text: str) -> list[str]:
+    """Return the names in a comma-separated text."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 

@@ -1,6 +1,7 @@
 """All diagnostics of one embedding."""
 
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
 from typing import Any
 
 from torch import Tensor
@@ -10,6 +11,7 @@ from quietgraph.diagnose.kernel import Scale, attended_embeddings, gram_eigenval
 from quietgraph.diagnose.noise import NoiseEstimate, estimate_noise
 from quietgraph.diagnose.projection import Projection, label_projection, noise_projection
 from quietgraph.diagnose.spectrum import Spectrum, attended_eigenvalues, describe_spectrum
+from quietgraph.diagnose.targets import check_known
 from quietgraph.types import UNKNOWN, Embeddings, Labels, Mask, Probabilities
 
 
@@ -80,18 +82,12 @@ def diagnose_embedding(
     """
     settings = BoundSettings() if settings is None else settings
     right = labels if reference is None else reference
-    bound = bound_terms(
-        embeddings, labels, labelled=labelled, reference=reference, settings=settings
-    )
     scale = settings.scale
     values = gram_eigenvalues(embeddings, scale=scale)
-    attended_bound = bound_terms(
-        attended_embeddings(embeddings, scale=scale),
-        labels,
-        labelled=labelled,
-        reference=reference,
-        settings=replace(settings, scale="raw"),  # attention comes after the scaling
-    )
+    check_known(labels, embeddings)
+    check_known(right, embeddings, name="reference")
+    terms = partial(bound_terms, labels=labels, labelled=labelled, reference=reference)
+    attended = attended_embeddings(embeddings, scale=scale)
     # The same nodes for signal and noise, so that their curves can be compared.
     seen = right.where(labels != UNKNOWN, UNKNOWN)
     return Diagnosis(
@@ -100,8 +96,9 @@ def diagnose_embedding(
         scale=scale,
         spectrum=describe_spectrum(values),
         attended_spectrum=describe_spectrum(attended_eigenvalues(values)),
-        bound=bound,
-        attended_bound=attended_bound,
+        bound=terms(embeddings, settings=settings),
+        # Not scaled again: attention comes after the scaling.
+        attended_bound=terms(attended, settings=replace(settings, scale="raw")),
         signal=label_projection(embeddings, seen, scale=scale),
         noise=noise_projection(embeddings, labels, right, scale=scale),
         noise_estimate=None if probabilities is None else estimate_noise(probabilities, labels),

@@ -23,6 +23,7 @@ class ContrastSettings:
     """Weights and sizes of the loss L_node + w L_proto + tau |K|_r0."""
 
     temperature: float
+    intra_view: bool  # whether nodes of the same view are negatives too
     anchors: int  # nodes per step that are anchors and negatives; all nodes when there are fewer
     prototype_weight: float
     prototype_counts: tuple[int, ...]
@@ -81,7 +82,7 @@ class _Trainer:
         first, second = (self._encode_view(rates) for rates in self.rates)
         anchors = self._draw_anchors(len(first))
         near, far = first[anchors], second[anchors]
-        node = info_nce(near, far, temperature=settings.temperature)
+        node = info_nce(near, far, temperature=settings.temperature, intra_view=settings.intra_view)
         values = {"loss": node, "contrast": node}
         if epoch < settings.warm_up or (settings.prototype_weight, settings.rank_weight) == (0, 0):
             return values

@@ -52,6 +52,6 @@ class DiffusedFeatures:
         dense = self.features.to_dense() if isinstance(self.features, CSR) else self.features
         blocks = [
             (diffuse(self.operator, block, self.teleport) + block) / 2
-            for block in dense.split(_BLOCK, dim=1)
+            for block in torch.split(dense, _BLOCK, dim=1)
         ]
         return torch.cat(blocks, dim=1)

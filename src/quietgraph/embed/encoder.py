@@ -1,5 +1,7 @@
 """The two-layer graph convolution that turns features into embeddings."""
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -15,6 +17,27 @@ def glorot(rows: int, columns: int, *, generator: torch.Generator) -> nn.Paramet
     bound = (6 / (rows + columns)) ** 0.5
     draws = torch.rand(rows, columns, generator=generator)
     return nn.Parameter((2 * draws - 1) * bound)
+
+
+def leaky(values: Tensor, slope: Tensor) -> Tensor:
+    """Return values where they are positive, slope * values elsewhere; the slope is learned."""
+    return _Leaky.apply(values, slope)  # type: ignore[no-any-return,no-untyped-call]
+
+
+class _Leaky(torch.autograd.Function):
+    """PReLU with one slope; torch's own backward takes five times as long on CPU."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, slope: Tensor) -> Tensor:
+        ctx.save_for_backward(values, slope)
+        return F.leaky_relu(values, float(slope))
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        values, slope = ctx.saved_tensors
+        to_values = torch.ops.aten.leaky_relu_backward(gradient, values, float(slope), False)
+        to_slope = torch.dot(gradient.reshape(-1), values.clamp_max(0).reshape(-1))
+        return to_values, to_slope.reshape(slope.shape)
 
 
 class GCNEncoder(nn.Module):
@@ -42,7 +65,7 @@ class GCNEncoder(nn.Module):
         weight: Tensor = self.first
         if view.feature_mask is not None:  # a masked column is a row of W0 that counts 0
             weight = weight * view.feature_mask[:, None]
-        hidden = F.prelu(self._first_layer(features, weight, view) + self.first_bias, self.slope)
+        hidden = leaky(self._first_layer(features, weight, view) + self.first_bias, self.slope)
         embeddings = propagate(view.operator, hidden @ self.second) + self.second_bias
         return embeddings.relu() if self.output == "relu" else embeddings
 

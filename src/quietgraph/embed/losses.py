@@ -30,35 +30,46 @@ def info_nce(
         intra_view: Whether the other nodes of the same view are negatives too.
         block_size: Anchors whose similarities are held at once; memory is block_size x nodes.
     """
-    first, second = F.normalize(first, dim=1), F.normalize(second, dim=1)
-    total = first.new_zeros(())
-    for start in range(0, len(first), block_size):
-        block = slice(start, start + block_size)
-        for here, there in ((first, second), (second, first)):
-            if len(first) <= block_size:
-                total = total + _anchor_costs(here, there, block, temperature, intra_view)
-            else:  # recomputed in the backward pass instead of kept
-                total = total + checkpoint(
-                    _anchor_costs, here, there, block, temperature, intra_view, use_reentrant=False
-                )
+    # Scaling the rows divides every similarity by the temperature at the cost of one pass.
+    scale = temperature**-0.5
+    first, second = F.normalize(first, dim=1) * scale, F.normalize(second, dim=1) * scale
+    if len(first) <= block_size:
+        total = _all_costs(first, second, intra_view)
+    else:  # similarities are recomputed in the backward pass instead of kept
+        total = first.new_zeros(())
+        for start in range(0, len(first), block_size):
+            block = slice(start, start + block_size)
+            for here, there in ((first, second), (second, first)):
+                cost = checkpoint(_block_costs, here, there, block, intra_view, use_reentrant=False)
+                total = total + cost
     return total / (2 * len(first))
 
 
-def _anchor_costs(
-    here: Tensor, there: Tensor, block: slice, temperature: float, intra_view: bool
-) -> Tensor:
+def _all_costs(first: Tensor, second: Tensor, intra_view: bool) -> Tensor:
+    """Both directions at once: the second reads the columns of what the first reads by rows."""
+    across = first @ second.T
+    positive = across.diagonal()
+    costs = first.new_zeros(())
+    for dim, own in ((1, first), (0, second)):
+        normaliser = across.logsumexp(dim=dim)
+        if intra_view:
+            inside = (own @ own.T).fill_diagonal_(float("-inf"))
+            normaliser = torch.logaddexp(normaliser, inside.logsumexp(dim=1))
+        costs = costs + (normaliser - positive).sum()
+    return costs
+
+
+def _block_costs(here: Tensor, there: Tensor, block: slice, intra_view: bool) -> Tensor:
+    """One direction for a block of anchors against all nodes."""
     anchors = here[block]
-    logits = anchors @ there.T / temperature
-    positive = (anchors * there[block]).sum(dim=1) / temperature
-    normaliser = logits.logsumexp(dim=1)
+    normaliser = (anchors @ there.T).logsumexp(dim=1)
     if intra_view:
-        inside = anchors @ here.T / temperature
+        inside = anchors @ here.T
         position = torch.arange(len(anchors), device=here.device)
-        inside = inside.index_put(
-            (position, position + block.start), inside.new_full((), float("-inf"))
-        )
+        never = inside.new_full((), float("-inf"))
+        inside = inside.index_put((position, position + block.start), never)
         normaliser = torch.logaddexp(normaliser, inside.logsumexp(dim=1))
-    return (normaliser - positive).sum()
+    return (normaliser - (anchors * there[block]).sum(dim=1)).sum()
 
 
 def prototype_loss(

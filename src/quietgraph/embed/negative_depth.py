@@ -8,7 +8,6 @@ import math
 from typing import Any, Protocol
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from quietgraph.embed.encoder import glorot
@@ -79,7 +78,7 @@ def power_of(graph: Graph, *, floor: float = FLOOR, exact_up_to: int) -> Power:
 
 
 class TEDEncoder(nn.Module):
-    """H = PReLU(Q^d X W0 + b0) W1 + b1 with a trainable depth d; for graphs of unlike neighbours.
+    """H = Q^d X W + b, or its ReLU, with a trainable depth d; for graphs of unlike neighbours.
 
     Q comes from the operator of the view, so that dropped edges are seen by the filter.
     """
@@ -87,31 +86,25 @@ class TEDEncoder(nn.Module):
     def __init__(
         self,
         num_features: int,
-        hidden: int,
         dim: int,
         *,
         output: str = "linear",
-        depth: float = 1.0,
+        depth: float = -1.0,
         generator: torch.Generator,
     ) -> None:
         super().__init__()
-        self.first = glorot(num_features, hidden, generator=generator)
-        self.first_bias = nn.Parameter(torch.zeros(hidden))
-        self.slope = nn.Parameter(torch.full((1,), 0.25))
-        self.second = glorot(hidden, dim, generator=generator)
-        self.second_bias = nn.Parameter(torch.zeros(dim))
+        self.weight = glorot(num_features, dim, generator=generator)
+        self.bias = nn.Parameter(torch.zeros(dim))
         self.depth = nn.Parameter(torch.tensor(depth))
         self.output = output
 
     def forward(self, features: Features, view: View) -> Embeddings:
         """Return one embedding per node [nodes, dim]."""
-        weight: Tensor = self.first
-        if view.feature_mask is not None:  # a masked column is a row of W0 that counts 0
+        weight: Tensor = self.weight
+        if view.feature_mask is not None:  # a masked column is a row of W that counts 0
             weight = weight * view.feature_mask[:, None]
         depth = self.depth.clamp(LOWEST_DEPTH, HIGHEST_DEPTH)
-        filtered = PolynomialPower(view.operator)(project(features, weight), depth)
-        hidden = F.prelu(filtered + self.first_bias, self.slope)
-        embeddings = hidden @ self.second + self.second_bias
+        embeddings = PolynomialPower(view.operator)(project(features, weight), depth) + self.bias
         return embeddings.relu() if self.output == "relu" else embeddings
 
 

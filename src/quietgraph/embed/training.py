@@ -56,7 +56,7 @@ def train(
     """
     groups = parameters or [{"params": list(module.parameters())}]
     optimiser = torch.optim.Adam(
-        groups, lr=schedule.learning_rate, weight_decay=schedule.weight_decay
+        groups, lr=schedule.learning_rate, weight_decay=schedule.weight_decay, fused=True
     )
     history: History = []
     best, best_state, waited = -math.inf, None, 0

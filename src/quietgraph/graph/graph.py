@@ -68,8 +68,9 @@ class Graph:
             )
         weights = getattr(data, "edge_weight", None)
         attributes = getattr(data, "edge_attr", None)
-        if weights is None and attributes is not None and attributes.squeeze().dim() == 1:
-            weights = attributes.squeeze()
+        if weights is None and attributes is not None:
+            one_number_each = attributes.numel() == data.edge_index.shape[1]
+            weights = attributes.reshape(-1) if one_number_each else None
         return cls.from_arrays(data.x, data.edge_index, weights=weights)
 
     @classmethod

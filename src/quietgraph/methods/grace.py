@@ -1,10 +1,13 @@
 """What ARIEL, SFA and GraphCL share: the encoder and the projection head of GRACE."""
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from quietgraph.embed import project, propagate
+from quietgraph.embed.activation import prelu
 from quietgraph.embed.encoder import glorot
 from quietgraph.graph import CSR, Features
 from quietgraph.types import Embeddings
@@ -52,7 +55,7 @@ class GraceEncoder(nn.Module):
 
     def _activate(self, values: Tensor) -> Tensor:
         if self.activation == "prelu":
-            return F.prelu(values, self.slope)
+            return prelu(values, self.slope)
         if self.activation == "rrelu":
             return F.rrelu(values, training=self.training)
         return values.relu()
@@ -71,6 +74,16 @@ class ProjectionHead(nn.Module):
     def forward(self, embeddings: Embeddings) -> Tensor:
         """Return what is contrasted [nodes, dim]."""
         return F.elu(embeddings @ self.first + self.first_bias) @ self.second + self.second_bias
+
+
+def view_rates(edge_drop: tuple[float, float], feature_mask: tuple[float, float]) -> dict[str, Any]:
+    """Return the rates of both views as parameters, for presets."""
+    return {
+        "edge_drop_1": edge_drop[0],
+        "edge_drop_2": edge_drop[1],
+        "feature_mask_1": feature_mask[0],
+        "feature_mask_2": feature_mask[1],
+    }
 
 
 def draw_anchors(num_nodes: int, most: int, *, generator: torch.Generator) -> Tensor | slice:

@@ -5,15 +5,15 @@ from typing import Any, ClassVar, final
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from quietgraph.embed import Schedule, normalise_rows, train
 from quietgraph.graph import Features, Graph
 from quietgraph.methods.base import NodeClassifier
+from quietgraph.methods.propagated_perceptron import PropagatedPerceptron, consistency_loss
 from quietgraph.methods.random_propagation import (
     NearestTerms,
     RandomPropagation,
-    mixed_projection,
     step_weights,
     walk_matrix,
 )
@@ -21,7 +21,7 @@ from quietgraph.methods.supervised import validation_score
 from quietgraph.methods.task import Fitted, Task
 from quietgraph.params import param
 from quietgraph.rng import torch_generator
-from quietgraph.types import Embeddings, Scalar, Scores
+from quietgraph.types import Embeddings, Scores
 
 _CHECK_EVERY = 10  # steps between looks at validation
 _DRAWS = 2  # random propagations per step
@@ -37,62 +37,6 @@ _REDDIT = {
     "warm_up": 500, "unlabelled_batch": 200, "batch_norm": True, "node_norm": True,
     "consistency": "kl", "patience": 20,
 }  # fmt: skip
-
-
-class Perceptron(nn.Module):
-    """Linear layers with ReLU between; batch norm and unit rows before each, if wanted."""
-
-    def __init__(
-        self,
-        sizes: list[int],
-        *,
-        dropouts: tuple[float, float],
-        batch_norm: bool,
-        node_norm: bool,
-    ) -> None:
-        super().__init__()
-        pairs = list(zip(sizes, sizes[1:], strict=False))
-        self.layers = nn.ModuleList(nn.Linear(inputs, outputs) for inputs, outputs in pairs)
-        self.norms = nn.ModuleList(nn.BatchNorm1d(size) for size in sizes[:-1] if batch_norm)
-        self.input_dropout, self.hidden_dropout = dropouts
-        self.node_norm = node_norm
-
-    def forward(self, rows: Tensor) -> Scores:
-        """Return class scores [rows, classes]."""
-        return self.after_first(self._layer(0, rows, self.input_dropout))[0]
-
-    def after_first(self, outputs: Tensor) -> tuple[Scores, Embeddings]:
-        """Return scores and the last hidden layer from what the first layer gave."""
-        hidden = outputs
-        for index in range(1, len(self.layers)):
-            hidden = outputs.relu()
-            outputs = self._layer(index, hidden, self.hidden_dropout)
-        return outputs, hidden
-
-    def on_mixture(self, graph: Graph, features: Features, weights: list[float]) -> tuple[Scores, Embeddings]:
-        """Return scores and embeddings of all nodes by their whole propagated features."""
-        matrix, bias = self._folded_first()
-        product, length = mixed_projection(walk_matrix(graph), features, weights, matrix)
-        if self.node_norm:
-            product = product / length.clamp_min(1e-12)
-        return self.after_first(product + bias)
-
-    def _layer(self, index: int, rows: Tensor, dropout: float) -> Tensor:
-        if self.node_norm:
-            rows = F.normalize(rows, dim=1)
-        if len(self.norms):
-            rows = self.norms[index](rows)
-        outputs: Tensor = self.layers[index](F.dropout(rows, dropout, self.training))
-        return outputs
-
-    def _folded_first(self) -> tuple[Tensor, Tensor]:
-        """Return the first layer with its batch norm as one matrix [inputs, outputs] and bias."""
-        weight, bias = self.layers[0].weight, self.layers[0].bias
-        if not len(self.norms):
-            return weight.T, bias
-        norm = self.norms[0]
-        scale = norm.weight * (norm.running_var + norm.eps).rsqrt()
-        return (weight * scale).T, bias + weight @ (norm.bias - norm.running_mean * scale)
 
 
 @final
@@ -156,7 +100,7 @@ class GRANDPlus(NodeClassifier):
         history = train(module, trainer.losses, schedule, score=trainer.score)
         state = {**module.state_dict(), "num_features": torch.tensor(task.graph.num_features)}
         with torch.no_grad():
-            scores, embeddings = module.on_mixture(task.graph, features, self.step_weights())
+            scores, embeddings = module.on_mixture(task.graph, features, self._weights())
         return Fitted(scores, embeddings, history, state)
 
     def _apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
@@ -165,15 +109,24 @@ class GRANDPlus(NodeClassifier):
         module.load_state_dict({k: v for k, v in state.items() if k != "num_features"})
         module.eval()
         features = normalise_rows(graph.features, self.feature_norm)
-        return module.on_mixture(graph, features, self.step_weights())
+        return module.on_mixture(graph, features, self._weights())
 
-    def step_weights(self) -> list[float]:
-        """Return the weight of each number of steps in the propagation."""
+    def nearest_terms(self, graph: Graph, nodes: Tensor) -> NearestTerms:
+        """Return the largest terms of the propagation to some nodes."""
+        return NearestTerms(
+            walk_matrix(graph),
+            nodes,
+            self._weights(),
+            threshold=self.threshold,
+            count=self.neighbours,
+        )
+
+    def _weights(self) -> list[float]:
         return step_weights(self.mixture, self.steps_away, self.teleport)
 
-    def _module(self, num_features: int, num_classes: int) -> Perceptron:
+    def _module(self, num_features: int, num_classes: int) -> PropagatedPerceptron:
         sizes = [num_features, *[self.hidden] * (self.layers - 1), num_classes]
-        return Perceptron(
+        return PropagatedPerceptron(
             sizes,
             dropouts=(self.input_dropout, self.hidden_dropout),
             batch_norm=self.batch_norm,
@@ -182,21 +135,58 @@ class GRANDPlus(NodeClassifier):
 
 
 class _Trainer:
-    """What a step needs: the nearest terms of train, validation and unlabelled nodes."""
+    """What a step needs: the nearest terms of train, validation and unlabelled nodes, batches."""
 
-    def __init__(self, method: GRANDPlus, task: Task, features: Features, module: Perceptron) -> None:
+    def __init__(
+        self, method: GRANDPlus, task: Task, features: Features, module: PropagatedPerceptron
+    ) -> None:
         self.method, self.module = method, module
         self.draws = torch_generator(task.seed, "batches")
         groups = [task.train, task.validation, ~(task.train | task.validation)]
-        train, validation, others = (group.nonzero().squeeze(1) for group in groups)
+        train_nodes, held_out, others = (group.nonzero().squeeze(1) for group in groups)
         picks = torch.randperm(len(others), generator=self.draws)[: method.pool]
-        nodes = torch.cat([train, validation, others[picks.to(others.device)]])
-        terms = NearestTerms(
-            walk_matrix(task.graph),
-            nodes,
-            method.step_weights(),
-            threshold=method.threshold,
-            count=method.neighbours,
+        nodes = torch.cat([train_nodes, held_out, others[picks.to(others.device)]])
+        self.propagation = RandomPropagation(features, method.nearest_terms(task.graph, nodes))
+        self.labels = task.labels[nodes]
+        self.num_train, num_labelled = len(train_nodes), len(train_nodes) + len(held_out)
+        positions = torch.arange(len(nodes))
+        self.held_out = positions[self.num_train : num_labelled]
+        # With every node labelled there is still something to agree on: all nodes.
+        self.unlabelled = positions[num_labelled:] if len(picks) else positions
+        self.held_out_rows = self.propagation.rows(self.held_out, 0.0)
+        self.waiting = torch.empty(0, dtype=torch.int64)
+        self.looks, self.last_score = 0, 0.0
+
+    def losses(self, step: int) -> dict[str, Tensor]:
+        labelled = self._next_labelled()
+        picks = torch.randperm(len(self.unlabelled), generator=self.draws)
+        which = torch.cat([labelled, self.unlabelled[picks[: self.method.unlabelled_batch]]])
+        chances = [
+            self.module(self.propagation.rows(which, self.method.node_dropout)).log_softmax(dim=1)
+            for _ in range(_DRAWS)
+        ]
+        count, targets = len(labelled), self.labels[labelled]
+        known = torch.stack([F.nll_loss(draw[:count], targets) for draw in chances]).mean()
+        agreed = consistency_loss(
+            [draw[count:] for draw in chances],
+            sharpening=self.method.sharpening,
+            distance=self.method.consistency,
         )
-        self.propagation = RandomPropagation(features, terms)
-        ...
+        grown = min(1.0, step / max(1, self.method.warm_up))
+        loss = known + self.method.consistency_weight * grown * agreed
+        return {"loss": loss, "labels": known, "consistency": agreed}
+
+    def score(self) -> float:
+        """Return the validation score, looked up anew every few steps."""
+        if self.looks % _CHECK_EVERY == 0:
+            scores = self.module(self.held_out_rows)
+            everything = torch.ones(len(scores), dtype=torch.bool, device=scores.device)
+            self.last_score = validation_score(scores, self.labels[self.held_out], everything)
+        self.looks += 1
+        return self.last_score
+
+    def _next_labelled(self) -> Tensor:
+        if not len(self.waiting):
+            self.waiting = torch.randperm(self.num_train, generator=self.draws)
+        batch, self.waiting = self.waiting.tensor_split([self.method.batch])
+        return batch

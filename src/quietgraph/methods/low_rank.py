@@ -42,6 +42,7 @@ class LowRankContrast(TwoStageClassifier):
     output: str = param("linear", "activation of the output", choices=("linear", "relu"))
     feature_norm: str = param("l2", "scaling of feature rows", choices=("l2", "l1", "none"))
     temperature: float = param(0.5, "softness of the contrast between views", low=1e-3)
+    intra_view: bool = param(False, "whether nodes of the same view are negatives too")
     anchors: int = param(700, "nodes contrasted in a step", low=2)
     prototypes: int = param(20, "number of coarse prototypes (K)", low=1)
     fine_prototypes: int = param(50, "number of fine prototypes, 0 for none", low=0)
@@ -129,6 +130,7 @@ class LowRankContrast(TwoStageClassifier):
         )
         return ContrastSettings(
             temperature=self.temperature,
+            intra_view=self.intra_view,
             anchors=self.anchors,
             prototype_weight=self.prototype_weight,
             prototype_counts=counts,

@@ -1,6 +1,7 @@
 """Mixtures of random-walk steps: whole for prediction, a few random terms per node for training."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -74,34 +75,38 @@ class NearestTerms:
         size = max(1, min(_MOST_ROWS, _BLOCK_ENTRIES // walk.shape[0]))
         found = [
             _spread(backward, block, weights, enough).T.topk(min(count, walk.shape[0]), dim=1)
-            for block in nodes.split(size)
+            for block in torch.split(nodes, size)
         ]
         self.weights = torch.cat([terms.values for terms in found])  # [nodes, count]
         self.nodes = torch.cat([terms.indices for terms in found])  # [nodes, count]
 
 
 class RandomPropagation:
-    """Propagated features of some nodes, by their nearest terms of which random ones are left out."""
+    """Propagated features of some nodes, by their nearest terms less random ones."""
 
     def __init__(self, features: Features, terms: NearestTerms) -> None:
         self.terms = terms
-        self.dense = features if isinstance(features, Tensor) else None
-        self.sparse = features.to_scipy() if isinstance(features, CSR) else None
+        self.features: Any = features.to_scipy() if isinstance(features, CSR) else features
 
-    def rows(self, which: Tensor, drop: float) -> Tensor:
-        """Return a weighted mean of features for these positions among the nodes [rows, dim]."""
+    def rows(self, which: Tensor, drop: float) -> Features:
+        """Return a weighted mean of features for these positions among the nodes [rows, dim].
+
+        Means of sparse features are sparse: each holds the words of some dozen nodes.
+        """
         weights = F.dropout(self.terms.weights[which], drop)
         weights = weights / weights.sum(dim=1, keepdim=True).clamp_min(1e-12)
         nodes = self.terms.nodes[which]
-        if self.dense is not None:
-            return F.embedding_bag(nodes, self.dense, per_sample_weights=weights, mode="sum")
+        if isinstance(self.features, Tensor):
+            return F.embedding_bag(nodes, self.features, per_sample_weights=weights, mode="sum")
         return self._sparse_rows(nodes, weights)
 
-    def _sparse_rows(self, nodes: Tensor, weights: Tensor) -> Tensor:
-        pointer = torch.arange(0, nodes.numel() + 1, nodes.shape[1])
-        shape = (len(nodes), self.sparse.shape[0])
-        picked = CSR(pointer, nodes.cpu().flatten(), weights.cpu().flatten(), shape).to_scipy()
-        return torch.from_numpy((picked @ self.sparse).toarray()).to(weights.device)
+    def _sparse_rows(self, nodes: Tensor, weights: Tensor) -> CSR:
+        kept = weights.cpu() > 0
+        pointer = torch.zeros(len(nodes) + 1, dtype=torch.int32)
+        pointer[1:] = kept.sum(dim=1).cumsum(0)
+        shape = (len(nodes), self.features.shape[0])
+        picked = CSR(pointer, nodes.cpu()[kept].int(), weights.cpu()[kept], shape)
+        return CSR.from_scipy(picked.to_scipy() @ self.features).to(weights.device)
 
 
 def _spread(backward: CSR, nodes: Tensor, weights: Sequence[float], enough: Tensor) -> Tensor:

@@ -19,19 +19,12 @@ from quietgraph.embed import (
 from quietgraph.graph import Graph
 from quietgraph.methods.cache import Embedded
 from quietgraph.methods.contrastive import ContrastiveClassifier, named_weights, weights_of
-from quietgraph.methods.grace import ENCODER, GraceEncoder, ProjectionHead, draw_anchors
+from quietgraph.methods.grace import ENCODER, GraceEncoder, ProjectionHead, draw_anchors, view_rates
 from quietgraph.params import param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings
 
-_WIDE = {
-    "hidden": 512,
-    "dim": 512,
-    "edge_drop_1": 0.0,
-    "edge_drop_2": 0.1,
-    "feature_mask_1": 0.5,
-    "feature_mask_2": 0.5,
-}
+_WIDE = {"hidden": 512, "dim": 512, **view_rates((0.0, 0.1), (0.5, 0.5))}
 
 
 def weaken_leading(
@@ -71,7 +64,7 @@ class SFA(ContrastiveClassifier):
 
     first_stage: ClassVar[str] = "sfa"
     presets: ClassVar[dict[str, dict[str, Any]]] = {
-        "citeseer": {"edge_drop_2": 0.0, "feature_mask_2": 0.2, "temperature": 0.1},
+        "citeseer": {**view_rates((0.2, 0.0), (0.3, 0.2)), "temperature": 0.1},
         "wiki-cs": {**_WIDE, "temperature": 0.2},
         "amazon-photo": {**_WIDE, "temperature": 0.3},
         "amazon-computers": {**_WIDE, "temperature": 1.0},
@@ -83,7 +76,7 @@ class SFA(ContrastiveClassifier):
     feature_norm: str = param("l1", "scaling of feature rows", choices=("l2", "l1", "none"))
     power_steps: int = param(1, "power iterations of the augmentation, 0 for none (GRACE)", low=0)
     temperature: float = param(0.4, "softness of the contrast between views", low=1e-3)
-    anchors: int = param(1000, "nodes contrasted in a step", low=2)
+    anchors: int = param(700, "nodes contrasted in a step", low=2)
     edge_drop_1: float = param(0.2, "share of edges dropped in view 1", low=0, high=1)
     edge_drop_2: float = param(0.4, "share of edges dropped in view 2", low=0, high=1)
     feature_mask_1: float = param(0.3, "share of feature columns masked in view 1", low=0, high=1)

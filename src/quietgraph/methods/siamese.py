@@ -3,13 +3,22 @@
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from quietgraph.embed import View, ViewRates, draw_view, info_nce, multiply, project
+from quietgraph.embed import (
+    View,
+    ViewRates,
+    draw_view,
+    info_nce,
+    multiply,
+    normalise_rows,
+    normalised_adjacency,
+    project,
+)
 from quietgraph.embed.diffusion import DiffusedFeatures
 from quietgraph.embed.encoder import glorot
 from quietgraph.embed.views import view_structure
@@ -22,25 +31,37 @@ Nodes: TypeAlias = Tensor | slice  # node indices [nodes] int64, or all of them
 Sight: TypeAlias = Callable[[Tensor], Tensor]  # weight [features, dim] -> rows of A X W
 Pair: TypeAlias = tuple[Tensor, Tensor]  # one tensor per view
 
-ALL: slice = slice(None)
+ALL: Final = slice(None)
+ENCODER: Final = "encoder."  # prefix of the encoder's weights in a fitted state
+
+_PUBMED = {"momentum": 0.9, "cross_view": 0.7, "edge_change": 0.4, "feature_mask": 0.2}
+_OTHERS = {**_PUBMED, "edge_change": 0.3, "feature_mask": 0.3}
+_UNPUBLISHED = ("coauthor-cs", "amazon-computers", "amazon-photo", "wiki-cs", "ogbn-arxiv")
+PRESETS: Final[dict[str, dict[str, Any]]] = {
+    "citeseer": {"cross_view": 0.6, "edge_change": 0.4, "feature_mask": 0.4},
+    "pubmed": _PUBMED,
+    **dict.fromkeys((*_UNPUBLISHED, "texas", "chameleon"), _OTHERS),
+}
 
 
 @dataclass(kw_only=True, eq=False)
 class SiameseParameters:
     """Parameters of the siamese networks, declared once for the three methods."""
 
-    dim: int = param(512, "width of the embeddings", low=1)
-    hidden: int = param(512, "width of the hidden layers of projector and predictor", low=1)
+    dim: int = param(256, "width of the embeddings", low=1)
+    hidden: int = param(256, "width of the hidden layers of projector and predictor", low=1)
     feature_norm: str = param("l1", "scaling of feature rows", choices=("l2", "l1", "none"))
-    edge_change: float = param(0.2, "share of edges exchanged for random ones in view 1", low=0)
+    edge_change: float = param(
+        0.2, "share of edges exchanged for random ones in view 1", low=0, high=1
+    )
     feature_mask: float = param(0.5, "share of feature columns masked in each view", low=0, high=1)
     teleport: float = param(0.05, "return probability of the diffusion in view 2", low=0.01, high=1)
     cross_view: float = param(0.5, "weight of views against networks (beta)", low=0, high=1)
     momentum: float = param(0.8, "share of itself the target keeps in a step", low=0, high=1)
     temperature: float = param(1.0, "softness of the contrast", low=1e-3)
-    sample: int = param(700, "nodes contrasted in a step", low=2)
-    epochs: int = param(300, "training epochs of one step each", low=1)
-    learning_rate: float = param(3e-4, "step size of Adam", low=0)
+    sample: int = param(300, "nodes contrasted in a step", low=2)
+    epochs: int = param(500, "training epochs of one step each", low=1)
+    learning_rate: float = param(1e-3, "step size of Adam", low=0)
 
 
 class Encoder(nn.Module):
@@ -92,7 +113,6 @@ def _head(dim: int, hidden: int) -> nn.Sequential:
 class Look:
     """What both networks make of some nodes in two views."""
 
-    nodes: Nodes
     embeddings: Pair  # of the online encoder [nodes, dim]
     predictions: Pair  # of the online network
     target_embeddings: Pair  # without gradient, as the next
@@ -117,18 +137,45 @@ def recognition(anchors: Embeddings, others: Embeddings, *, temperature: float) 
     return F.cross_entropy(similarity / temperature, same)
 
 
+class Surroundings:
+    """What the nodes of a graph see when nothing is changed: their edges, and their diffusion."""
+
+    def __init__(self, operator: CSR, features: Features, teleport: float) -> None:
+        self.features, self.whole = features, View(operator)
+        self.diffused = DiffusedFeatures(operator, features, teleport)
+
+    def embed(self, encoder: Encoder, nodes: Nodes = ALL) -> Embeddings:
+        """Return the mean of the embeddings in both surroundings [nodes, dim]."""
+        near = encoder(edge_sight(self.features, self.whole, nodes))
+        far = encoder(self.diffused_sight(nodes))
+        return (near + far) / 2  # type: ignore[no-any-return]
+
+    def diffused_sight(self, nodes: Nodes, mask: Tensor | None = None) -> Sight:
+        """Return what some nodes see through the diffusion, with feature columns masked."""
+        if mask is None:
+            return lambda weight: self.diffused.project(weight, nodes)
+        return lambda weight: self.diffused.project(weight * mask[:, None], nodes)
+
+
+def encode(settings: SiameseParameters, graph: Graph, weights: dict[str, Tensor]) -> Embeddings:
+    """Return the embeddings of any graph by the weights of a trained encoder [nodes, dim]."""
+    encoder = Encoder(graph.num_features, settings.dim, generator=torch.Generator())
+    encoder.load_state_dict(weights)
+    features = normalise_rows(graph.features, settings.feature_norm)
+    seen = Surroundings(normalised_adjacency(graph), features, settings.teleport)
+    return seen.embed(encoder.to(graph.device))
+
+
 class Siamese:
     """The two networks on one graph: draws nodes and views, looks, embeds."""
 
-    def __init__(
-        self, graph: Graph, features: Features, settings: SiameseParameters, *, seed: int
-    ) -> None:
-        self.features, self.settings = features, settings
+    def __init__(self, graph: Graph, settings: SiameseParameters, *, seed: int) -> None:
+        self.settings = settings
+        features = normalise_rows(graph.features, settings.feature_norm)
         rate = settings.edge_change / 2  # half removed, half added
         self.rates = ViewRates(edge_drop=rate, feature_mask=settings.feature_mask, edge_add=rate)
         self.structure = view_structure(graph, [self.rates], torch_generator(seed, "spare pairs"))
-        self.whole = View(self.structure.operator())
-        self.diffused = DiffusedFeatures(self.whole.operator, features, settings.teleport)
+        self.plain = Surroundings(self.structure.operator(), features, settings.teleport)
         self.draws = torch_generator(seed, "views")
         self.network = SiameseNetwork(
             graph.num_features,
@@ -138,70 +185,63 @@ class Siamese:
         ).to(graph.device)
 
     def draw_nodes(self, always: Tensor | None = None) -> Nodes:
-        """Return the nodes of a step: these always and first, others at random."""
-        num_nodes, device = self.structure.num_nodes, self.whole.operator.values.device
+        """Return the nodes of a step: some always and first, then a sample of the others."""
+        num_nodes, device = self.structure.num_nodes, self.structure.weights.values.device
         if always is None and num_nodes <= self.settings.sample:
             return ALL
         order = torch.randperm(num_nodes, generator=self.draws).to(device)
-        if always is not None:
-            wanted = torch.ones(num_nodes, dtype=torch.bool, device=device)
-            wanted[always] = False
-            order = torch.cat([always, order[wanted[order]]])
-        return order[: max(self.settings.sample, 0 if always is None else len(always))]
+        if always is None:
+            return order[: self.settings.sample]
+        others = torch.ones(num_nodes, dtype=torch.bool, device=device)
+        others[always] = False
+        return torch.cat([always, order[others[order]][: self.settings.sample]])
 
     def look(self, nodes: Nodes) -> Look:
         """Return what both networks make of some nodes in two fresh views."""
         sights, network = self._draw_sights(nodes), self.network
-        first, second = (network.encoder(sight) for sight in sights)
-        predictions = [network.predictor(network.projector(each)) for each in (first, second)]
+        embeddings = [network.encoder(sight) for sight in sights]
+        predictions = [network.predictor(network.projector(each)) for each in embeddings]
         with torch.no_grad():
             far = [network.target_encoder(sight) for sight in sights]
             projections = [network.target_projector(each) for each in far]
-        return Look(
-            nodes,
-            (first, second),
-            (predictions[0], predictions[1]),
-            (far[0], far[1]),
-            (projections[0], projections[1]),
-        )
+        return Look(_pair(embeddings), _pair(predictions), _pair(far), _pair(projections))
 
     def loss(self, look: Look, *, kept: Nodes = ALL) -> Scalar:
-        """Return the loss of MERIT for one look."""
+        """Return the loss of MERIT for one look, among the kept of its nodes."""
         settings = self.settings
         return look.loss(
             cross_view=settings.cross_view, temperature=settings.temperature, kept=kept
         )
 
     def embed(self, nodes: Nodes = ALL) -> Embeddings:
-        """Return the mean embedding over the graph and its diffusion, unchanged [nodes, dim]."""
-        near = self.network.encoder(edge_sight(self.features, self.whole, nodes))
-        far = self.network.encoder(lambda weight: self.diffused.project(weight, nodes))
-        return (near + far) / 2  # type: ignore[no-any-return]
+        """Return the embeddings of some nodes in the unchanged graph [nodes, dim]."""
+        return self.plain.embed(self.network.encoder, nodes)
 
     def follow(self) -> None:
         """Move the target network; call it after every step."""
         self.network.follow(self.settings.momentum)
 
     def _draw_sights(self, nodes: Nodes) -> tuple[Sight, Sight]:
-        count = int(self.features.shape[1])
+        features = self.plain.features
+        count = int(features.shape[1])
         changed = draw_view(self.structure, count, self.rates, generator=self.draws)
-        kept = torch.rand(count, generator=self.draws) >= self.settings.feature_mask
-        mask = kept.to(self.whole.operator.values)[:, None]
-        return (
-            edge_sight(self.features, changed, nodes),
-            lambda weight: self.diffused.project(weight * mask, nodes),
-        )
+        kept = torch.rand(count, generator=self.draws) >= self.rates.feature_mask
+        mask = kept.to(self.structure.weights.values)
+        return edge_sight(features, changed, nodes), self.plain.diffused_sight(nodes, mask)
+
+
+def _pair(tensors: list[Tensor]) -> Pair:
+    first, second = tensors
+    return first, second
 
 
 def edge_sight(features: Features, view: View, nodes: Nodes) -> Sight:
     """Return what some nodes see in a view: weight -> rows of A X W [nodes, dim]."""
-    operator = view.operator if isinstance(nodes, slice) else _rows(view.operator, nodes)
+    operator = view.operator
+    if isinstance(nodes, Tensor):
+        operator = operator.take_rows(nodes).to(nodes.device)
     mask = 1.0 if view.feature_mask is None else view.feature_mask[:, None]
     if isinstance(features, CSR):
         return lambda weight: multiply(operator, project(features, weight * mask))
     seen = multiply(operator, features)  # needs no gradient, and both networks use it
     return lambda weight: seen @ (weight * mask)
-
-
-def _rows(matrix: CSR, rows: Tensor) -> CSR:
-    return matrix.take_rows(rows).to(matrix.values.device)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, PercentFormatter
+from matplotlib.ticker import MaxNLocator
 
 from quietgraph.bench.metrics import describe_metric
 from quietgraph.bench.statistics import MeanRanks, summarise
@@ -18,14 +18,16 @@ from quietgraph.bench.store_file import write_whole
 from quietgraph.errors import InvalidParameterError, UnknownNameError
 from quietgraph.report.tables import split_noise
 
-# Okabe and Ito's colours, told apart by people with any kind of colour vision. Eight colours and
-# seven markers give 56 different pairs, so that colour never carries the meaning alone.
+# Okabe and Ito's colours, which people with any kind of colour vision tell apart; an olive stands
+# for their yellow, too pale on white. Marker and dashes differ too: colour never speaks alone.
 _COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D00",
 )  # fmt: skip
 _MARKERS = "os^DvPX"
+_DASHES = ("-", (0, (4, 1.5)), (0, (1, 1)))  # a new one each time the colours are used up
+_LINE, _STEP, _TOP = 4.2, 0.22, 3.8  # of the rank diagram: inches, inches a level, levels above
 _INK, _PALE = "#222222", "#DDDDDD"
-_STYLE: dict[str, Any] = {
+_STYLE: Any = {  # the stubs want each key as a literal
     "font.family": "DejaVu Sans",  # ships with matplotlib: the same everywhere
     "font.size": 9,
     "axes.edgecolor": "#888888",
@@ -53,25 +55,24 @@ def noise_curves(
         methods: Methods shown, in this order; all by default.
     """
     points = _points(summarise(frame, metric))
-    known = sorted(set(points["method"]))
-    shown = list(known if methods is None else methods)
-    for method in shown:
-        if method not in known:
-            raise UnknownNameError("method among these runs", method, known)
+    shown = _chosen(methods, sorted(set(points["method"])))
     kinds = sorted(set(points["kind"]) - {"none"}) or ["none"]
     datasets = sorted(set(points["dataset"]))
     with mpl.rc_context(_STYLE):
-        size = (1.2 + 3.0 * len(kinds) + 1.4, 0.9 + 2.3 * len(datasets))
-        figure = Figure(figsize=size, layout="constrained")
+        height = max(0.8 + 2.4 * len(datasets), 0.3 + 0.2 * len(shown))  # panels, legend
+        figure = Figure(figsize=(2.6 + 3.0 * len(kinds), height), layout="constrained")
         panels = figure.subplots(
             len(datasets), len(kinds), squeeze=False, sharex="col", sharey="row"
         )
-        for row, dataset in enumerate(datasets):
-            here = points[points["dataset"] == dataset]
-            for column, kind in enumerate(kinds):
-                curves = here[here["kind"].isin([kind, "none"])]
-                _draw_panel(panels[row, column], curves, shown, metric)
-                panels[row, column].set_title(f"{dataset}, {kind} noise", loc="left")
+        for column, kind in enumerate(kinds):
+            curves = points[points["kind"].isin([kind, "none"])]
+            words = "no noise" if kind == "none" else f"{kind} noise"
+            ticks = sorted(set(curves["rate"] * 100))
+            for row, dataset in enumerate(datasets):
+                axes = panels[row, column]
+                _draw_panel(axes, curves[curves["dataset"] == dataset], shown, metric)
+                axes.set_title(f"{dataset}, {words}", loc="left")
+                axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         _label_outside(figure, panels, metric)
     return figure
 
@@ -89,15 +90,22 @@ def critical_difference_diagram(result: MeanRanks) -> Figure:
             f"finished, got {len(ranks)} methods and {result.num_blocks} complete blocks."
         )
     groups = _alike(ranks.to_numpy(), result.critical_difference)
-    depth = (len(ranks) + 1) // 2
+    per_inch = (len(ranks) - 1) / _LINE
+    levels = _levels(groups, ranks.to_numpy(), gap=0.15 * per_inch)
+    names_top = -0.75 * (max(levels, default=-1) + 2) - 0.6
+    bottom = names_top - (len(ranks) + 1) // 2
+    side = 0.35 + 0.075 * (max(len(str(name)) for name in ranks.index) + 6)  # inches for names
     with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(7.2, 1.3 + 0.2 * len(groups) + 0.24 * depth), layout="constrained")
-        axes = figure.subplots()
+        figure = Figure(figsize=(_LINE + 2 * side, _STEP * (_TOP - bottom)))
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_axis_off()
+        axes.set_xlim(1 - side * per_inch, len(ranks) + side * per_inch)
+        axes.set_ylim(bottom, _TOP)
         _draw_scale(axes, result)
-        for level, (first, last) in enumerate(groups):
-            ends = ranks.iloc[first] - 0.04, ranks.iloc[last] + 0.04
-            axes.plot(ends, [-0.75 - 0.8 * level] * 2, color=_INK, lw=3.5, solid_capstyle="round")
-        _draw_names(axes, ranks, top=-0.75 - 0.8 * len(groups) - 0.5)
+        for level, group in zip(levels, groups, strict=True):
+            heights = [-0.75 * (level + 1)] * 2
+            axes.plot(ranks.iloc[list(group)], heights, color=_INK, lw=4, solid_capstyle="round")
+        _draw_names(axes, ranks, top=names_top, reach=0.25 * per_inch)
     return figure
 
 
@@ -116,11 +124,19 @@ def save(figure: Figure, path: str | Path) -> None:
     write_whole(path, to_svg(figure))
 
 
+def _chosen(methods: Sequence[str] | None, known: list[str]) -> list[str]:
+    for method in methods or []:
+        if method not in known:
+            raise UnknownNameError("method among these runs", method, known)
+    return known if methods is None else list(methods)
+
+
 def _points(summary: pd.DataFrame) -> pd.DataFrame:
     """Return the summary with the kind and rate of its noise, where it has one rate and values."""
     split = [split_noise(text) for text in summary["noise"]]
-    points = summary.assign(kind=[kind for kind, _ in split], rate=[rate for _, rate in split])
-    points = points.astype({"rate": float}).dropna(subset=["rate", "mean"])
+    rates = np.array([rate for _, rate in split], dtype=float)  # None becomes NaN
+    points = summary.assign(kind=[kind for kind, _ in split], rate=rates)
+    points = points.dropna(subset=["rate", "mean"])
     if points.empty:
         raise InvalidParameterError(
             "no finished run has a noise with one rate, such as symmetric:0.4, to draw a curve of."
@@ -130,27 +146,26 @@ def _points(summary: pd.DataFrame) -> pd.DataFrame:
 
 def _draw_panel(axes: Axes, points: pd.DataFrame, methods: list[str], metric: str) -> None:
     scale = 100.0 if describe_metric(metric).is_share else 1.0
+    veil = 0.8 / max(6, len(methods))  # many bands over each other must not hide the curves
     for index, method in enumerate(methods):
         curve = points[points["method"] == method]
         rates = curve["rate"].to_numpy() * 100
         mean = curve["mean"].to_numpy() * scale
         std = curve["std"].fillna(0.0).to_numpy() * scale
         colour = _COLOURS[index % len(_COLOURS)]
-        axes.fill_between(rates, mean - std, mean + std, color=colour, alpha=0.13, lw=0)
+        axes.fill_between(rates, mean - std, mean + std, color=colour, alpha=veil, lw=0)
         axes.plot(
-            rates, mean, color=colour, marker=_MARKERS[index % len(_MARKERS)], ms=5, lw=1.5,
-            mec="white", mew=0.6, label=method,
+            rates, mean, color=colour, ls=_DASHES[index // len(_COLOURS) % len(_DASHES)], lw=1.5,
+            marker=_MARKERS[index % len(_MARKERS)], ms=5.5, mec="white", mew=0.5, label=method,
         )  # fmt: skip
     axes.grid(axis="y", color=_PALE, lw=0.7)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.xaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
-    axes.set_xticks(sorted(set(points["rate"] * 100)))
     axes.yaxis.set_major_locator(MaxNLocator(5))
 
 
 def _label_outside(figure: Figure, panels: Any, metric: str) -> None:
     reading = describe_metric(metric)
-    figure.supxlabel("noise rate", fontsize=9)
+    figure.supxlabel("noise rate (%)", fontsize=9)
     figure.supylabel(f"{reading.words}{' (%)' if reading.is_share else ''}", fontsize=9)
     handles, names = panels[0, 0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside right upper", frameon=False)
@@ -166,29 +181,37 @@ def _alike(ranks: np.ndarray[Any, Any], critical: float) -> list[tuple[int, int]
     return groups
 
 
+def _levels(groups: list[tuple[int, int]], ranks: np.ndarray[Any, Any], *, gap: float) -> list[int]:
+    """Return a level for each bar, the first on which it keeps clear of the bars before it."""
+    levels: list[int] = []
+    ends: list[float] = []  # where the last bar of each level ends
+    for first, last in groups:
+        free = (level for level, end in enumerate(ends) if end + gap < ranks[first])
+        level = next(free, len(ends))
+        ends[level : level + 1] = [ranks[last]]
+        levels.append(level)
+    return levels
+
+
 def _draw_scale(axes: Axes, result: MeanRanks) -> None:
     count = len(result.ranks)
-    axes.set_axis_off()
     axes.plot([1, count], [0, 0], color=_INK, lw=1)
     for tick in range(1, count + 1):
-        axes.plot([tick, tick], [0, 0.25], color=_INK, lw=1)
-        axes.text(tick, 0.4, str(tick), ha="center", va="bottom")
+        axes.plot([tick, tick], [0, 0.3], color=_INK, lw=1)
+        axes.text(tick, 0.45, str(tick), ha="center", va="bottom")
     critical = result.critical_difference
-    axes.errorbar(1 + critical / 2, 2.0, xerr=critical / 2, color=_INK, lw=1, capsize=3)
-    words = f"critical difference {critical:.2f} (Nemenyi, {result.num_blocks} blocks)"
-    axes.text(1 + critical / 2, 2.3, words, ha="left", va="bottom")
+    axes.plot([1, 1 + critical], [2.0, 2.0], color=_INK, lw=1, marker="|", ms=7)
+    basis = f"(Nemenyi, p = {result.alpha}, {result.num_blocks} blocks)"
+    axes.text(1, 2.4, f"critical difference {critical:.2f} {basis}", ha="left", va="bottom")
 
 
-def _draw_names(axes: Axes, ranks: "pd.Series[float]", *, top: float) -> None:
+def _draw_names(axes: Axes, ranks: "pd.Series[float]", *, top: float, reach: float) -> None:
+    """Draw the better half of the names to the left, the worse to the right, each with its rank."""
     left = (len(ranks) + 1) // 2
-    margin = 0.06 * (len(ranks) - 1)
     for index, (method, rank) in enumerate(ranks.items()):
-        on_left = index < left
-        level = top - (index if on_left else len(ranks) - 1 - index)
-        side = 1 - margin if on_left else len(ranks) + margin
-        axes.plot([rank, rank, side], [0, level, level], color="#777777", lw=0.8)
-        words = f"{method}  {rank:.2f}" if on_left else f"{rank:.2f}  {method}"
-        axes.text(
-            side + (-0.3 if on_left else 0.3) * margin, level, words,
-            ha="right" if on_left else "left", va="center",
-        )  # fmt: skip
+        is_left = index < left
+        level = top - (index if is_left else len(ranks) - 1 - index)
+        side = 1 - reach if is_left else len(ranks) + reach
+        axes.plot([rank, rank, side], [0, level, level], color="#777777", lw=0.8, zorder=1)
+        words = f"{method}  {rank:.2f} " if is_left else f" {rank:.2f}  {method}"
+        axes.text(side, level, words, ha="right" if is_left else "left", va="center")

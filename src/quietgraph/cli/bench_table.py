@@ -1,0 +1,213 @@
+"""`quietgraph bench table`, `compare`, `curves`, `ranks` and `export`: what a store says."""
+
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import typer
+
+from quietgraph.bench.noise_setting import parse_noise
+from quietgraph.bench.protocol import Run
+from quietgraph.bench.statistics import against, mean_ranks
+from quietgraph.bench.store import Store
+from quietgraph.bench.store_file import write_whole
+from quietgraph.cli.bench import StoreOption, bench, names
+from quietgraph.cli.console import results
+from quietgraph.errors import InvalidParameterError, UnknownNameError
+from quietgraph.report.benchmark_figures import critical_difference_diagram, noise_curves, save
+from quietgraph.report.tables import render_table
+
+OURS = ("gcl-lrr", "gcl-lr-attention", "quiet")
+_FORMATS = ("markdown", "csv")
+_DEFAULT = Path("results.sqlite")
+
+MetricOption = Annotated[str, typer.Option(help="What is compared: test_accuracy, ...")]
+OutOption = Annotated[Path | None, typer.Option(help="File to write (else: stdout).")]
+DatasetsOption = Annotated[str, typer.Option("--datasets", help="Only these.")]
+MethodsOption = Annotated[str, typer.Option("--methods", help="Only these names or variants.")]
+NoiseOption = Annotated[str, typer.Option("--noise", help="Only these settings.")]
+SplitOption = Annotated[str, typer.Option("--split", help="Only this split (default, noisygl).")]
+CurrentOption = Annotated[
+    bool, typer.Option("--current", help="Leave out runs whose parameters are defaults no more.")
+]
+
+
+@bench.command(epilog="Example:  quietgraph bench table --store results.sqlite --baseline gcn")
+def table(  # noqa: PLR0917
+    store: StoreOption = _DEFAULT,
+    format: Annotated[  # noqa: A002
+        str, typer.Option(help="markdown, latex, csv or html.")
+    ] = "markdown",
+    metric: MetricOption = "test_accuracy",
+    baseline: Annotated[
+        str, typer.Option(help="Mark what differs from it; of several, from the best.")
+    ] = "",
+    out: OutOption = None,
+    datasets: DatasetsOption = "",
+    methods: MethodsOption = "",
+    noise: NoiseOption = "",
+    split: SplitOption = "",
+    current: CurrentOption = False,
+) -> None:
+    """Print mean ± std (n): methods down, datasets and noise across."""
+    frame = read_frame(store, datasets, methods, noise, split, is_current=current)
+    text = render_table(frame, format=format, metric=metric, baseline=names(baseline) or None)
+    _deliver(text, out)
+
+
+@bench.command(epilog="Example:  quietgraph bench compare --store results.sqlite --baseline gcn")
+def compare(  # noqa: PLR0917
+    store: StoreOption = _DEFAULT,
+    baseline: Annotated[str, typer.Option(help="The method to compare with.")] = "gcn",
+    best_of: Annotated[
+        str, typer.Option(help="Compare with the best of these, too (all but our own methods).")
+    ] = "",
+    metric: MetricOption = "test_accuracy",
+    format: Annotated[str, typer.Option(help="markdown or csv.")] = "markdown",  # noqa: A002
+    out: OutOption = None,
+    datasets: DatasetsOption = "",
+    methods: MethodsOption = "",
+    noise: NoiseOption = "",
+    split: SplitOption = "",
+    current: CurrentOption = False,
+) -> None:
+    """Test every method against a baseline and the best baseline, seed by seed; rank them all."""
+    if format not in _FORMATS:
+        raise UnknownNameError("format of comparisons", format, _FORMATS)
+    frame = read_frame(store, datasets, methods, noise, split, is_current=current)
+    rivals = names(best_of) or [m for m in _methods(frame) if m.partition(":")[0] not in OURS]
+    tests = [against(frame, baseline, metric)]
+    if len(rivals) > 1 and set(_methods(frame)) - set(rivals):
+        tests.append(against(frame, rivals, metric))
+    if format == "csv":
+        both = pd.concat([tests[0].assign(against="baseline"), *_best_rows(tests[1:])])
+        _deliver(both.to_csv(index=False, lineterminator="\n"), out)
+        return
+    parts = [f"Against {baseline}:\n\n{_markdown(tests[0])}"]
+    parts += [f"Against the best of {', '.join(rivals)}:\n\n{_markdown(t)}" for t in tests[1:]]
+    _deliver("\n".join([*parts, _ranks_words(frame, metric), ""]), out)
+
+
+@bench.command(epilog="Example:  quietgraph bench curves --methods gcn,gcl-lrr --out curves.svg")
+def curves(  # noqa: PLR0917
+    store: StoreOption = _DEFAULT,
+    metric: MetricOption = "test_accuracy",
+    out: Annotated[Path, typer.Option(help="SVG file to write.")] = Path("curves.svg"),
+    datasets: DatasetsOption = "",
+    methods: MethodsOption = "",
+    noise: NoiseOption = "",
+    split: SplitOption = "",
+    current: CurrentOption = False,
+) -> None:
+    """Draw accuracy against the noise rate."""
+    frame = read_frame(store, datasets, methods, noise, split, is_current=current)
+    save(noise_curves(frame, metric=metric, methods=names(methods) or None), out)
+    results.print(f"curves: {out}")
+
+
+@bench.command(epilog="Example:  quietgraph bench ranks --store results.sqlite --out ranks.svg")
+def ranks(  # noqa: PLR0917
+    store: StoreOption = _DEFAULT,
+    metric: MetricOption = "test_accuracy",
+    out: Annotated[Path, typer.Option(help="SVG file to write.")] = Path("ranks.svg"),
+    datasets: DatasetsOption = "",
+    methods: MethodsOption = "",
+    noise: NoiseOption = "",
+    split: SplitOption = "",
+    current: CurrentOption = False,
+) -> None:
+    """Draw mean ranks with the critical difference."""
+    frame = read_frame(store, datasets, methods, noise, split, is_current=current)
+    save(critical_difference_diagram(mean_ranks(frame, metric)), out)
+    results.print(f"ranks: {out}")
+
+
+@bench.command(epilog="Example:  quietgraph bench export --store results.sqlite --out results.csv")
+def export(
+    store: StoreOption = _DEFAULT,
+    out: Annotated[Path, typer.Option(help="CSV file to write.")] = Path("results.csv"),
+) -> None:
+    """Write every run, finished or failed, as a line of a CSV file."""
+    with Store(store, read_only=True) as opened:
+        opened.export_csv(out)
+        results.print(f"{len(opened.records())} runs: {out}")
+
+
+def read_frame(
+    store: Path, datasets: str, methods: str, noise: str, split: str, *, is_current: bool
+) -> pd.DataFrame:
+    """Return the runs of a store that pass the filters; an empty filter lets all pass."""
+    wanted = {
+        "dataset": names(datasets),
+        "method": names(methods),
+        "noise": [str(parse_noise(text)) for text in names(noise)],
+        "split": names(split),
+    }
+    with Store(store, read_only=True) as opened:
+        frame = opened.to_frame(**{name: values for name, values in wanted.items() if values})
+        total = len(opened.records())
+    if is_current:
+        frame = frame[[_is_current(row) for row in frame.to_dict("records")]]
+    if frame.empty:
+        reason = f"none of its {total} runs passes the filters" if total else "it has no runs"
+        raise InvalidParameterError(f"there is nothing to show of the store {store}: {reason}.")
+    return frame
+
+
+def _is_current(row: dict[str, str]) -> bool:
+    """Whether the run would have the same key if it were started now."""
+    split = None if row["split"] == "default" else row["split"]
+    run = Run(row["dataset"], row["method"], row["noise"], int(row["seed"]), split)
+    try:
+        return run.key().digest == row["digest"]
+    except (UnknownNameError, InvalidParameterError):  # a method or parameter that is gone
+        return False
+
+
+def _methods(frame: pd.DataFrame) -> list[str]:
+    return sorted(set(frame["method"]))
+
+
+def _best_rows(tests: list[pd.DataFrame]) -> list[pd.DataFrame]:
+    return [table.assign(against="best baseline") for table in tests]
+
+
+def _markdown(tests: pd.DataFrame) -> str:
+    """Return comparisons as a markdown table."""
+    shown = pd.DataFrame(
+        {
+            "dataset": tests["dataset"],
+            "noise": tests["noise"],
+            "method": tests["method"],
+            "baseline": tests["baseline"],
+            "difference": tests["difference"].map("{:+.4f}".format),
+            "n": tests["n"].astype(str),
+            "wins/losses": tests["wins"].astype(str) + "/" + tests["losses"].astype(str),
+            **{name: tests[name].map("{:.2g}".format) for name in _P_VALUES},
+        }
+    )
+    head = [list(shown.columns), ["---"] * len(shown.columns)]
+    lines = [f"| {' | '.join(row)} |" for row in (*head, *shown.to_numpy().tolist())]
+    return "\n".join([*lines, ""])
+
+
+_P_VALUES = ("t_p", "t_holm", "wilcoxon_p", "wilcoxon_holm")
+
+
+def _ranks_words(frame: pd.DataFrame, metric: str) -> str:
+    """Return the mean ranks as sentences."""
+    found = mean_ranks(frame, metric)
+    order = ", ".join(f"{method} {rank:.2f}" for method, rank in found.ranks.items())
+    return (
+        f"Mean ranks over {found.num_blocks} (dataset, noise, seed) that all methods finished: "
+        f"{order}.\nCritical difference (Nemenyi, level {found.alpha:g}): "
+        f"{found.critical_difference:.2f}; Friedman p = {found.friedman_p:.2g}."
+    )
+
+
+def _deliver(text: str, out: Path | None) -> None:
+    if out is None:
+        typer.echo(text.rstrip("\n"))
+    else:
+        write_whole(out, text)
+        results.print(f"written: {out}")

@@ -1,0 +1,75 @@
+"""Sparse products whose gradient also reaches the entries, for edge weights that are learned."""
+
+import warnings
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from quietgraph.embed.propagation import multiply, propagate
+from quietgraph.graph import CSR
+
+
+def propagate_weighted(operator: CSR, dense: Tensor) -> Tensor:
+    """Return operator @ dense for a symmetric operator; gradients reach its values and `dense`."""
+    if not operator.values.requires_grad:
+        return propagate(operator, dense)
+    structure = operator.with_values(operator.values.detach())
+    return _WeightedProduct.apply(operator.values, dense, structure)  # type: ignore[no-any-return,no-untyped-call]
+
+
+def entry_products(structure: CSR, left: Tensor, right: Tensor) -> Tensor:
+    """Return left_i . right_j for every stored entry (i, j) of a structure [entries].
+
+    Args:
+        structure: Which pairs to multiply; its values do not count [rows, columns].
+        left: One row per row of the structure [rows, dim].
+        right: One row per column of the structure [columns, dim].
+    """
+    return _EntryProducts.apply(left, right, structure)  # type: ignore[no-any-return,no-untyped-call]
+
+
+class _WeightedProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, dense: Tensor, operator: CSR) -> Tensor:  # noqa: ARG004
+        ctx.operator = operator
+        ctx.save_for_backward(dense)
+        return propagate(operator, dense)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None, None]:
+        (dense,) = ctx.saved_tensors
+        to_dense = propagate(ctx.operator, gradient) if ctx.needs_input_grad[1] else None
+        return _sample_products(ctx.operator, gradient, dense), to_dense, None
+
+
+class _EntryProducts(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, left: Tensor, right: Tensor, structure: CSR) -> Tensor:
+        ctx.structure = structure
+        ctx.save_for_backward(left, right)
+        return _sample_products(structure, left, right)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
+        left, right = ctx.saved_tensors
+        weighted = ctx.structure.with_values(gradient)
+        return multiply(weighted, right), multiply(weighted.transposed(), left), None
+
+
+def _sample_products(structure: CSR, left: Tensor, right: Tensor) -> Tensor:
+    """Compute the products in one kernel: gathering both rows of each pair is 20 times slower."""
+    if not structure.num_entries:
+        return left.new_zeros(0)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+        pattern = torch.sparse_csr_tensor(
+            structure.row_pointer,
+            structure.columns,
+            torch.zeros_like(structure.values, dtype=left.dtype),
+            structure.shape,
+            check_invariants=False,
+        )
+        products = torch.sparse.sampled_addmm(pattern, left.contiguous(), right.T, beta=0.0)
+    values: Tensor = products.values()
+    return values

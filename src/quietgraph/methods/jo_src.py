@@ -1,0 +1,178 @@
+"""Jo-SRC on MERIT: labels that the predictions do not contradict, and views that must agree."""
+
+import copy
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from quietgraph.methods.labelled_siamese import LabelledSiamese, LabelledTrainer
+from quietgraph.methods.siamese import PRESETS, Look, Siamese, move_towards
+from quietgraph.methods.task import Task
+from quietgraph.params import param
+from quietgraph.types import Labels, Mask, Probabilities, Scalar
+
+_SOFTENING = 10  # of the teacher where the views disagree
+_PLACE = 0.6  # of the last threshold between the scores of an undecided and a fitted node
+
+
+@final
+@dataclass(kw_only=True, eq=False)
+class JoSRC(LabelledSiamese):
+    """Clean labels by Jensen-Shannon divergence on MERIT's networks (Jo-SRC, Yao et al., 2021).
+
+    The method is one for images; its port to graphs is our reading: MERIT with the selection and
+    the consistency of Jo-SRC on labelled nodes, and without labelled nodes judged wrong in the
+    contrast. Its term for classes outside the known ones is left out: label noise has none.
+    """
+
+    presets: ClassVar[dict[str, dict[str, Any]]] = PRESETS
+
+    settling: float = param(
+        0.2, "share of the epochs with labels before doubted ones are replaced", low=0, high=1
+    )
+    smoothing: float | None = param(
+        None,
+        "share of a label given to the other classes (none: 0.3, below five classes 0.1)",
+        low=0,
+        high=0.9,
+    )
+    threshold: float = param(
+        0.6, "agreement a label needs at the end of the warm-up (tau)", low=0, high=1
+    )
+    label_weight: float = param(1.0, "weight of labels and consistency beside the views", low=0)
+    consistency: float = param(0.5, "weight of agreeing views against labels", low=0, high=1)
+
+    def _trainer(self, siamese: Siamese, task: Task) -> "_Trainer":
+        return _Trainer(siamese, task, self)
+
+
+class _Trainer(LabelledTrainer):
+    def __init__(self, siamese: Siamese, task: Task, settings: JoSRC) -> None:
+        super().__init__(siamese, task, settings.most_labelled)
+        self.settings = settings
+        self.slow_head = copy.deepcopy(self.head).requires_grad_(False)
+        usual = 0.3 if task.num_classes >= 5 else 0.1
+        self.smoothing = usual if settings.smoothing is None else settings.smoothing
+
+    def losses(self, epoch: int) -> dict[str, Tensor]:
+        if epoch < self.settings.warm_up:
+            return self.contrast_alone()
+        nodes = self.draw_labelled()
+        look = self.siamese.look(self.siamese.draw_nodes(nodes))
+        given = smooth_labels(self.task.labels[nodes], self.task.num_classes, self.smoothing)
+        first, second = (self.head(each[: len(nodes)]).log_softmax(1) for each in look.embeddings)
+        with torch.no_grad():
+            clean = agreement((first.exp() + second.exp()) / 2, given) >= self._threshold(epoch)
+        weight, share = self.settings.label_weight, self.settings.consistency
+        if self._passed(epoch) < self.settings.settling:
+            views = self.siamese.loss(look)
+            labels = label_cost(first, given, clean) + label_cost(second, given, clean)
+            return {"loss": views + weight * labels, "views": views, "labels": labels}
+        agree = first.argmax(dim=1) == second.argmax(dim=1)
+        targets = choose_targets(given, self._teach(look, len(nodes)), clean, agree)
+        values = {
+            "views": self.siamese.loss(look, kept=_contrasted(clean, len(look.embeddings[0]))),
+            "labels": label_cost(first, targets) + label_cost(second, targets),
+            "consistency": symmetric_divergence(first, second),
+        }
+        labels = (1 - share) * values["labels"] + share * values["consistency"]
+        return {"loss": values["views"] + weight * labels, **values}
+
+    def after_step(self) -> None:
+        super().after_step()
+        move_towards(self.slow_head, self.head, self.settings.momentum)
+
+    def trusted(self) -> Mask:
+        given = smooth_labels(
+            self.task.labels[self.labelled], self.task.num_classes, self.smoothing
+        )
+        chances = self.scores(self.labelled).softmax(dim=1)
+        clean = agreement(chances, given) >= self._threshold(
+            max(self.settings.epochs, self.settings.warm_up + 1)
+        )
+        trusted = torch.zeros_like(self.task.train)
+        trusted[self.labelled[clean]] = True
+        return trusted if clean.any() else self.task.train
+
+    def _passed(self, epoch: int) -> float:
+        """Return the share of the epochs with labels that has passed."""
+        settings = self.settings
+        return (epoch - settings.warm_up) / max(1, settings.epochs - settings.warm_up)
+
+    def _threshold(self, epoch: int) -> float:
+        """Rises from 0 while labels settle, then towards its last value."""
+        passed, settling, level = (
+            self._passed(epoch),
+            self.settings.settling,
+            self.settings.threshold,
+        )
+        if passed < settling:
+            return level * passed / settling
+        last = last_threshold(self.task.num_classes, self.smoothing)
+        return level + (last - level) * (passed - settling) / max(1e-9, 1 - settling)
+
+    def _teach(self, look: Look, count: int) -> Probabilities:
+        """Return what the target network and the slow head predict, over both views."""
+        with torch.no_grad():
+            views = [self.slow_head(each[:count]) for each in look.target_embeddings]
+            taught: Probabilities = (views[0].softmax(dim=1) + views[1].softmax(dim=1)) / 2
+        return taught
+
+
+def smooth_labels(labels: Labels, num_classes: int, smoothing: float) -> Probabilities:
+    """Return 1 - smoothing at the label and an equal share elsewhere [labelled, classes]."""
+    one_hot = F.one_hot(labels, num_classes).float()
+    return one_hot * (1 - smoothing) + (1 - one_hot) * (smoothing / (num_classes - 1))
+
+
+def agreement(chances: Probabilities, given: Probabilities) -> Tensor:
+    """Return 1 - Jensen-Shannon divergence with logarithms to base 2, in 0 ... 1 [rows]."""
+    middle = (chances + given) / 2
+    split = [torch.xlogy(each, each) - torch.xlogy(each, middle) for each in (chances, given)]
+    return 1 - (split[0] + split[1]).sum(dim=1) / (2 * math.log(2))
+
+
+def last_threshold(num_classes: int, smoothing: float) -> float:
+    """Return a threshold that a fitted label passes and an undecided prediction does not.
+
+    With many classes or little smoothing the agreement of a one-hot prediction with its label
+    lies above that of a uniform one; the threshold lies between, nearer to the former.
+    """
+    given = smooth_labels(torch.zeros(1, dtype=torch.int64), num_classes, smoothing)
+    fitted = F.one_hot(torch.zeros(1, dtype=torch.int64), num_classes).float()
+    high = float(agreement(fitted, given))
+    low = float(agreement(torch.full_like(given, 1 / num_classes), given))
+    return low + _PLACE * (high - low)
+
+
+def choose_targets(
+    given: Probabilities, taught: Probabilities, clean: Mask, agree: Mask
+) -> Probabilities:
+    """Return given labels where clean, the teacher's where not, nearly uniform on disagreement."""
+    unsure = (taught / _SOFTENING).softmax(dim=1)
+    replaced = torch.where(agree[:, None], taught, unsure)
+    return torch.where(clean[:, None], given, replaced)
+
+
+def label_cost(log_chances: Tensor, targets: Probabilities, where: Mask | None = None) -> Scalar:
+    """Return the mean cross-entropy with soft targets over some rows; 0 where there are none."""
+    costs = -(targets * log_chances).sum(dim=1)
+    if where is None:
+        return costs.mean()
+    return (costs * where).sum() / where.sum().clamp_min(1)
+
+
+def symmetric_divergence(first: Tensor, second: Tensor) -> Scalar:
+    """Return the mean of KL(p | q) + KL(q | p) from logarithms of probabilities."""
+    return ((first.exp() - second.exp()) * (first - second)).sum(dim=1).mean()
+
+
+def _contrasted(clean: Mask, count: int) -> Mask:
+    """Return the rows of a step that are contrasted: all but labelled ones judged wrong."""
+    kept = torch.ones(count, dtype=torch.bool, device=clean.device)
+    kept[: len(clean)] = clean
+    return kept if int(kept.sum()) > 1 else torch.ones_like(kept)

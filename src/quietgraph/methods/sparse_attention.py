@@ -1,0 +1,197 @@
+"""Graph attention over given neighbourhoods: plain GAT, and what GFSA and HONGAT build on.
+
+Every sum over neighbours is a sparse product, so that forward and backward are linear in the
+number of neighbours and nothing [neighbours, width] is kept.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from quietgraph.embed import Propagation, multiply, project
+from quietgraph.graph import CSR, Features, Graph
+from quietgraph.methods.supervised import drop_features
+from quietgraph.types import Embeddings, Scores
+
+_LEAK = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbourhoods:
+    """Whom each node attends to: row i lists them, values weigh them before they are scored."""
+
+    matrix: CSR
+
+    def __post_init__(self) -> None:
+        self.matrix.transposed()  # its structure is kept and shared by all shares
+
+    @classmethod
+    def of(cls, graph: Graph) -> "Neighbourhoods":
+        """Return the direct neighbours and the node itself, all alike."""
+        weights = Propagation.of(graph).weights
+        return cls(weights.with_values(torch.ones_like(weights.values)))
+
+    @cached_property
+    def targets(self) -> CSR:
+        """The node that attends, of each entry, as a matrix [entries, nodes]."""
+        return self._picker(self.matrix.rows.to(self.matrix.columns.dtype))
+
+    @cached_property
+    def sources(self) -> CSR:
+        """The node attended to, of each entry, as a matrix [entries, nodes]."""
+        return self._picker(self.matrix.columns)
+
+    @cached_property
+    def sums(self) -> CSR:
+        """What adds up the entries of each attending node [nodes, entries]."""
+        return self.targets.transposed()
+
+    def softmax(self, scores: Tensor) -> Tensor:
+        """Return the shares of each node's neighbours [entries, heads]; they sum to 1."""
+        scores = scores + self.matrix.values.log()[:, None]
+        with torch.no_grad():
+            highest = F.embedding_bag(
+                self.sums.columns,
+                scores,
+                self.sums.row_pointer,
+                mode="max",
+                include_last_offset=True,
+            )
+        grown = (scores - multiply(self.targets, highest)).exp()
+        return grown / multiply(self.targets, multiply(self.sums, grown))
+
+    def _picker(self, nodes: Tensor) -> CSR:
+        pointer = torch.arange(len(nodes) + 1, dtype=nodes.dtype, device=nodes.device)
+        shape = (len(nodes), self.matrix.shape[0])
+        return CSR(pointer, nodes, torch.ones_like(self.matrix.values), shape)
+
+
+def attend(neighbourhoods: Neighbourhoods, shares: Tensor, values: Tensor) -> Tensor:
+    """Return each node's neighbours' values, summed by shares [nodes, heads, dim].
+
+    Args:
+        neighbourhoods: Whom each node attends to.
+        shares: Weight of each entry in each head [entries, heads]; gets a gradient.
+        values: What each node shows to each head [nodes, heads, dim]; gets a gradient.
+    """
+    heads = [
+        _WeightedSum.apply(shares[:, head], values[:, head], neighbourhoods.matrix)  # type: ignore[no-untyped-call]
+        for head in range(shares.shape[1])
+    ]
+    return torch.stack(heads, dim=1)
+
+
+class AttentionLayer(nn.Module):
+    """Heads of attention, side by side, or averaged in an output layer."""
+
+    def __init__(
+        self, inputs: int, dim: int, *, heads: int, dropout: float, average: bool = False
+    ) -> None:
+        super().__init__()
+        self.shape, self.dropout, self.average = (heads, dim), dropout, average
+        self.weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(inputs, heads * dim)))
+        self.towards = nn.Parameter(nn.init.xavier_uniform_(torch.empty(heads, dim)))
+        self.of = nn.Parameter(nn.init.xavier_uniform_(torch.empty(heads, dim)))
+        self.bias = nn.Parameter(torch.zeros(dim if average else heads * dim))
+
+    def forward(self, neighbourhoods: Neighbourhoods, features: Features) -> Tensor:
+        """Return one row per node [nodes, heads * dim], or [nodes, dim] when averaged."""
+        dropped = drop_features(features, self.dropout, training=self.training)
+        values = project(dropped, self.weight).view(-1, *self.shape)
+        scores = multiply(neighbourhoods.targets, (values * self.towards).sum(dim=2))
+        scores = scores + multiply(neighbourhoods.sources, (values * self.of).sum(dim=2))
+        shares = neighbourhoods.softmax(F.leaky_relu(scores, _LEAK))
+        shares = F.dropout(shares, self.dropout, self.training)
+        outputs = self.aggregate(neighbourhoods, shares, values)
+        return (outputs.mean(dim=1) if self.average else outputs.flatten(1)) + self.bias
+
+    def aggregate(self, neighbourhoods: Neighbourhoods, shares: Tensor, values: Tensor) -> Tensor:
+        """Return what each head makes of its neighbours' values [nodes, heads, dim]."""
+        return attend(neighbourhoods, shares, values)
+
+
+MakeLayer: TypeAlias = Callable[..., AttentionLayer]
+
+
+@dataclass(frozen=True)
+class AttentionSizes:
+    """Shape of an attention network."""
+
+    layers: int
+    heads: int
+    dim: int  # width of a head
+    output_heads: int
+    dropout: float
+    deep: bool = False  # batch norm and residual connections, for more layers
+
+    @property
+    def width(self) -> int:
+        """Width of a hidden layer."""
+        return self.heads * self.dim
+
+
+class AttentionNetwork(nn.Module):
+    """GAT: attention layers with an ELU between, the heads of the last one averaged."""
+
+    def __init__(
+        self,
+        num_features: int,
+        num_classes: int,
+        sizes: AttentionSizes,
+        *,
+        layer: MakeLayer = AttentionLayer,
+    ) -> None:
+        super().__init__()
+        hidden, inputs = [], num_features
+        for _ in range(sizes.layers - 1):
+            hidden.append(layer(inputs, sizes.dim, heads=sizes.heads, dropout=sizes.dropout))
+            inputs = sizes.width
+        self.layers = nn.ModuleList(hidden)
+        self.norms = nn.ModuleList(nn.BatchNorm1d(sizes.width) for _ in hidden if sizes.deep)
+        self.last = layer(
+            inputs, num_classes, heads=sizes.output_heads, dropout=sizes.dropout, average=True
+        )
+
+    def hidden(self, neighbourhoods: Neighbourhoods, features: Features) -> Embeddings:
+        """Return the last hidden layer, the embeddings of this model [nodes, width]."""
+        current: Any = features
+        for index, layer in enumerate(self.layers):
+            outputs = layer(neighbourhoods, current)
+            if len(self.norms):
+                outputs = self.norms[index](outputs)
+                outputs = outputs + current if index > 0 else outputs
+            current = F.elu(outputs)
+        embeddings: Embeddings = current
+        return embeddings
+
+    def forward(self, neighbourhoods: Neighbourhoods, features: Features) -> Scores:
+        """Return class scores [nodes, classes]."""
+        scores: Scores = self.last(neighbourhoods, self.hidden(neighbourhoods, features))
+        return scores
+
+
+class _WeightedSum(torch.autograd.Function):
+    """Rows of `values` summed over neighbours by weights, with gradients to both."""
+
+    @staticmethod
+    def forward(ctx: Any, weights: Tensor, values: Tensor, structure: CSR) -> Tensor:
+        ctx.save_for_backward(weights, values)
+        ctx.structure = structure
+        return multiply(structure.with_values(weights), values)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+        weights, values = ctx.saved_tensors
+        to_weights = to_values = None
+        if ctx.needs_input_grad[0]:
+            rows, columns = ctx.structure.rows, ctx.structure.columns
+            there = values.index_select(0, columns)
+            to_weights = (gradient.index_select(0, rows) * there).sum(dim=1)
+        if ctx.needs_input_grad[1]:
+            to_values = multiply(ctx.structure.with_values(weights).transposed(), gradient)
+        return to_weights, to_values, None

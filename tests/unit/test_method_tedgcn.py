@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from quietgraph.embed import View, normalised_adjacency
+from quietgraph.embed.negative_depth import ExactPower, PolynomialPower, TEDEncoder, power_of
+from quietgraph.graph import Graph, block_model
+from quietgraph.methods.tedgcn import TEDGCN, DepthNetwork
+from quietgraph.testing import small_problem
+
+
+def graph_of(num_nodes: int = 30) -> Graph:
+    return block_model(num_nodes, num_features=6, generator=np.random.default_rng(0)).graph
+
+
+def lazy_walk_slow(graph: Graph) -> Tensor:
+    """Q = (I + D^-1/2 A D^-1/2) / 2, degree 0 counted as 1."""
+    adjacency = graph.adjacency.to_dense()
+    scale = adjacency.sum(dim=1).clamp_min(1).rsqrt()
+    return (torch.eye(graph.num_nodes) + scale[:, None] * adjacency * scale) / 2
+
+
+def power_slow(graph: Graph, depth: float, floor: float = 1e-2) -> Tensor:
+    values, vectors = torch.linalg.eigh(lazy_walk_slow(graph).double())
+    return (vectors * values.clamp_min(floor) ** depth @ vectors.T).float()
+
+
+@pytest.mark.parametrize("depth", [-2.0, -0.5, 0.0, 1.0, 2.5])
+def test_the_exact_filter_equals_its_definition(depth: float) -> None:
+    graph = graph_of()
+    found = power_of(graph, exact_up_to=100)(torch.eye(30), torch.tensor(depth))
+    torch.testing.assert_close(found, power_slow(graph, depth), atol=1e-3, rtol=1e-3)
+
+
+@pytest.mark.parametrize("exact_up_to", [0, 100])
+def test_depth_one_is_one_propagation(exact_up_to: int) -> None:
+    graph = graph_of()
+    power = power_of(graph, floor=1e-8, exact_up_to=exact_up_to)
+    found = power(torch.eye(30), torch.tensor(1.0))
+    torch.testing.assert_close(found, lazy_walk_slow(graph), atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("exact_up_to", [0, 100])
+def test_depth_zero_is_a_perceptron(exact_up_to: int) -> None:
+    graph = graph_of()
+    module = DepthNetwork(6, 5, 3, dropout=0.0, depth=0.0)
+    found = module(power_of(graph, exact_up_to=exact_up_to), graph.features)
+    plain = module.head((graph.features @ module.weight + module.bias).relu())
+    torch.testing.assert_close(found, plain, atol=1e-5, rtol=1e-4)
+
+
+def test_a_negative_depth_undoes_a_positive_one() -> None:
+    graph = graph_of()
+    power = power_of(graph, floor=1e-8, exact_up_to=100)
+    there = power(graph.features, torch.tensor(1.5))
+    back = power(there, torch.tensor(-1.5))
+    torch.testing.assert_close(back, graph.features, atol=1e-3, rtol=1e-3)
+
+
+@pytest.mark.parametrize("depth", [-1.0, 0.5, 7.0, 20.0])
+def test_the_polynomial_is_near_the_exact_filter(depth: float) -> None:
+    operator = normalised_adjacency(graph_of(200))
+    vector = torch.randn(200, 4, generator=torch.Generator().manual_seed(0))
+    exact, near = (
+        kind(operator)(vector, torch.tensor(depth)) for kind in (ExactPower, PolynomialPower)
+    )
+    assert float((near - exact).norm() / exact.norm()) < 0.03
+
+
+def test_gradients_of_the_polynomial_are_those_of_differences() -> None:
+    operator = normalised_adjacency(graph_of(8))
+    power = PolynomialPower(operator, degree=5)
+    dense = torch.randn(8, 2, dtype=torch.float64, requires_grad=True)
+    depth = torch.tensor(-0.7, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(power, (dense, depth))
+
+
+def test_a_node_without_neighbours_is_halved_at_each_step() -> None:
+    graph = Graph.from_arrays(np.ones((3, 1)), [[0], [1]])
+    found = power_of(graph, exact_up_to=3)(graph.features, torch.tensor(2.0))
+    assert float(found[2]) == pytest.approx(0.25)
+
+
+def test_a_step_of_zero_holds_the_depth() -> None:
+    problem, labels, validation = small_problem()
+    model = TEDGCN(initial_depth=3.0, depth_step=0.0, epochs=5)
+    assert model.fit(problem.graph, labels, validation).notes_["depth"] == 3.0
+
+
+def test_the_depth_is_learned() -> None:
+    problem, labels, validation = small_problem()
+    model = TEDGCN(initial_depth=3.0, epochs=5).fit(problem.graph, labels, validation)
+    assert model.notes_["depth"] != 3.0
+
+
+def test_the_encoder_does_not_see_masked_columns() -> None:
+    graph = graph_of()
+    encoder = TEDEncoder(6, 3, generator=torch.Generator().manual_seed(0))
+    mask = torch.tensor([1.0, 0, 1, 1, 1, 1])
+    view = View(normalised_adjacency(graph), mask)
+    other = graph.features.clone()
+    other[:, 1] += 5
+    torch.testing.assert_close(encoder(graph.features, view), encoder(other, view))
+
+
+def test_the_gradient_reaches_the_depth_of_the_encoder() -> None:
+    graph = graph_of()
+    encoder = TEDEncoder(6, 3, generator=torch.Generator().manual_seed(0))
+    encoder(graph.features, View(normalised_adjacency(graph))).square().sum().backward()
+    assert float(encoder.depth.grad) != 0
