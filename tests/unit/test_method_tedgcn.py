@@ -68,6 +68,15 @@ def test_the_polynomial_is_near_the_exact_filter(depth: float) -> None:
     assert float((near - exact).norm() / exact.norm()) < 0.03
 
 
+@pytest.mark.parametrize("exact_up_to", [0, 100])
+def test_some_rows_are_those_of_all(exact_up_to: int) -> None:
+    graph = graph_of()
+    power, wanted = power_of(graph, exact_up_to=exact_up_to), torch.arange(30) % 4 == 0
+    depth = torch.tensor(-0.5)
+    found = power.at(wanted)(graph.features, depth)
+    torch.testing.assert_close(found, power(graph.features, depth)[wanted])
+
+
 def test_gradients_of_the_polynomial_are_those_of_differences() -> None:
     operator = normalised_adjacency(graph_of(8))
     power = PolynomialPower(operator, degree=5)

@@ -105,7 +105,9 @@ class _Bar:
     def show(self, progress: Progress) -> None:
         """Show where the sweep stands."""
         words = (
-            "" if progress.seconds_left is None else f"about {_span(progress.seconds_left)} left"
+            ""
+            if progress.seconds_left is None
+            else f"about {span_words(progress.seconds_left)} left"
         )
         last = progress.last
         if last is not None:
@@ -147,7 +149,8 @@ def names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _span(seconds: float) -> str:
+def span_words(seconds: float) -> str:
+    """Return a time as people say it."""
     minutes, hours = seconds / 60, seconds / 3600
     if seconds < 90:
         return f"{seconds:.0f} s"

@@ -1,7 +1,7 @@
 """`quietgraph bench table`, `compare`, `curves`, `ranks` and `export`: what a store says."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pandas as pd
 import typer
@@ -154,7 +154,7 @@ def read_frame(
     return frame
 
 
-def _is_current(row: dict[str, str]) -> bool:
+def _is_current(row: dict[Any, Any]) -> bool:
     """Whether the run would have the same key if it were started now."""
     split = None if row["split"] == "default" else row["split"]
     run = Run(row["dataset"], row["method"], row["noise"], int(row["seed"]), split)

@@ -1,5 +1,5 @@
 """All commands, imported so that each registers itself."""
 
-from quietgraph.cli import bench, fit, listings, predict
+from quietgraph.cli import bench, diagnose, fit, listings, predict
 
-__all__ = ["bench", "fit", "listings", "predict"]
+__all__ = ["bench", "diagnose", "fit", "listings", "predict"]

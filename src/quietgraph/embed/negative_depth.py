@@ -4,6 +4,7 @@ Q = (I + A) / 2 for a normalised adjacency A, so its eigenvalues lie in [0, 1]. 
 above a floor, because a negative power of 0 has no end.
 """
 
+import copy
 import math
 from typing import Any, Protocol
 
@@ -14,7 +15,7 @@ from quietgraph.embed.encoder import glorot
 from quietgraph.embed.propagation import Propagation, project, propagate
 from quietgraph.embed.views import View
 from quietgraph.graph import CSR, Features, Graph
-from quietgraph.types import Embeddings, Scalar
+from quietgraph.types import Embeddings, Mask, Scalar
 
 FLOOR = 1e-2
 DEGREE = 16
@@ -27,21 +28,30 @@ class Power(Protocol):
     def __call__(self, dense: Tensor, depth: Scalar) -> Tensor:
         """Return Q^depth @ dense [nodes, dim]."""
 
+    def at(self, nodes: Mask) -> "Power":
+        """Return what computes the rows of these nodes alone."""
+
 
 class ExactPower:
     """Q^d through all eigenvectors: O(nodes^3) once, O(nodes^2 dim) each time; small graphs."""
 
     def __init__(self, operator: CSR, *, floor: float = FLOOR) -> None:
         # eigh, not eig: the operator is symmetric, so eigenvalues are real.
-        values, self.vectors = torch.linalg.eigh(operator.to_dense())
+        values, vectors = torch.linalg.eigh(operator.to_dense())
         self.values = _eigenvalues(values, floor)
+        self.vectors: Tensor = vectors
+        self.rows: Tensor = vectors  # of the nodes that are wanted
 
     def __call__(self, dense: Tensor, depth: Scalar) -> Tensor:
         """Return Q^depth @ dense [nodes, dim]."""
-        filtered: Tensor = self.vectors @ (
-            self.values.pow(depth)[:, None] * (self.vectors.T @ dense)
-        )
-        return filtered
+        inside: Tensor = self.values.pow(depth)[:, None] * (self.vectors.T @ dense)
+        return self.rows @ inside
+
+    def at(self, nodes: Mask) -> "ExactPower":
+        """Return what computes the rows of these nodes alone."""
+        part = copy.copy(self)
+        part.rows = self.vectors[nodes]
+        return part
 
 
 class PolynomialPower:
@@ -57,13 +67,21 @@ class PolynomialPower:
         transform = torch.cos(torch.arange(degree + 1)[:, None] * angles) * (2 / (degree + 1))
         transform[0] /= 2
         self.transform = transform  # values at the points -> coefficients
+        self.nodes: Mask | None = None
 
     def __call__(self, dense: Tensor, depth: Scalar) -> Tensor:
         """Return Q^depth @ dense [nodes, dim]."""
         coefficients = self.transform @ self.points.pow(depth.cpu().double())
-        return _ChebyshevSum.apply(  # type: ignore[no-any-return,no-untyped-call]
+        filtered: Tensor = _ChebyshevSum.apply(  # type: ignore[no-untyped-call]
             dense, coefficients.to(dense), self.operator
         )
+        return filtered if self.nodes is None else filtered[self.nodes]
+
+    def at(self, nodes: Mask) -> "PolynomialPower":
+        """Return what computes the rows of these nodes alone."""
+        part = copy.copy(self)
+        part.nodes = nodes
+        return part
 
 
 def power_of(graph: Graph, *, floor: float = FLOOR, exact_up_to: int) -> Power:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from quietgraph.classify import stratified_folds, suspect_table
+from quietgraph.diagnose import Diagnosis, diagnose_embedding
 from quietgraph.errors import (
     InvalidGraphError,
     NotFittedError,
@@ -107,6 +108,19 @@ class NodeClassifier(ABC):
         if self.out_of_fold_ is None:
             self.out_of_fold_ = self._out_of_fold(self.task_)
         return suspect_table(torch.from_numpy(self.out_of_fold_), self.task_.labels, self.classes_)
+
+    def diagnose(self) -> Diagnosis:
+        """Return spectrum, kernel complexity, bound terms and what they say of the label noise.
+
+        The given labels count as right here, since no others are known.
+        """
+        self.suspects()  # its out-of-fold probabilities are what the noise is estimated from
+        return diagnose_embedding(
+            torch.from_numpy(self.embeddings_),
+            self.task_.labels,
+            labelled=self.task_.train,
+            probabilities=torch.from_numpy(self.out_of_fold_),
+        )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002  (scikit-learn's signature)
         """Return the parameters by name."""

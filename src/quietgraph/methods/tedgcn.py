@@ -17,6 +17,7 @@ from quietgraph.params import param
 from quietgraph.types import Embeddings, Scores
 
 _STARTS = (-1.0, 1.0, 7.0)
+_TRIAL_SHARE = 5  # a trial of a start has this part of the epochs
 
 
 class DepthNetwork(nn.Module):
@@ -76,35 +77,36 @@ class TEDGCN(NodeClassifier):
     def _fit(self, task: Task) -> Fitted:
         features = normalise_rows(task.graph.features, self.feature_norm)
         power = self._power(task.graph)
-        starts = _STARTS if self.initial_depth is None else (self.initial_depth,)
-        runs = [self._train(task, features, power, start) for start in starts]
-        module, history, _ = max(runs, key=lambda run: run[2])
+        start = self.initial_depth
+        if start is None:  # the loss is not convex in the depth: try short trainings
+            trials = max(1, self.epochs // _TRIAL_SHARE)
+            best = {
+                depth: self._train(task, features, power, depth, trials)[2] for depth in _STARTS
+            }
+            start = max(best, key=best.__getitem__)
+        module, history, _ = self._train(task, features, power, start, self.epochs)
         state = {**module.state_dict(), "num_features": torch.tensor(task.graph.num_features)}
-        notes = {"depth": float(module.depth.detach())}
+        notes = {"initial_depth": start, "depth": float(module.depth.detach())}
         with torch.no_grad():
             embeddings = module.hidden(power, features)
             return Fitted(module.head(embeddings), embeddings, history, state, notes)
 
     def _train(
-        self, task: Task, features: Features, power: Power, start: float
+        self, task: Task, features: Features, power: Power, start: float, epochs: int
     ) -> tuple[DepthNetwork, History, float]:
+        """Return a trained network, its history and its validation score."""
         module = self._module(task.graph.num_features, task.num_classes, start)
         module = module.to(task.graph.device)
-        targets = task.labels[task.train]
-
-        def losses(epoch: int) -> dict[str, Tensor]:  # noqa: ARG001
-            return {"loss": F.cross_entropy(module(power, features)[task.train], targets)}
-
-        def score() -> float:
-            return validation_score(module(power, features), task.labels, task.validation)
-
+        seen, held_out = power.at(task.train), power.at(task.validation)
+        targets, wanted = task.labels[task.train], task.labels[task.validation]
+        everyone = torch.ones_like(wanted, dtype=torch.bool)
         others = [value for name, value in module.named_parameters() if name != "depth"]
         depth = {"params": [module.depth], "lr": self.depth_step, "weight_decay": 0.0}
         history = train(
             module,
-            losses,
-            Schedule(self.epochs, self.learning_rate, self.weight_decay, self.patience),
-            score=score,
+            lambda epoch: {"loss": F.cross_entropy(module(seen, features), targets)},  # noqa: ARG005
+            Schedule(epochs, self.learning_rate, self.weight_decay, self.patience),
+            score=lambda: validation_score(module(held_out, features), wanted, everyone),
             parameters=[{"params": others}, depth],
             after_step=module.bound_depth,
         )

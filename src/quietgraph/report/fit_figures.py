@@ -13,6 +13,7 @@ from quietgraph.embed import History
 _INK = "#123456"  # replaced by the page's own text colour
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")  # told apart by colour-blind people
 _DASHES = ("-", "--", "-.", ":")
+_NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))  # same figure, same bytes
 
 
 def training_curves(history: History) -> str:
@@ -61,7 +62,7 @@ def to_svg(figure: Figure) -> str:
     """Return the figure as an SVG element, the same bytes for the same figure."""
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": "quietgraph", "svg.fonttype": "none"}):
-        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+        figure.savefig(buffer, format="svg", transparent=True, metadata=_NO_METADATA)
     text = buffer.getvalue()
     return text[text.index("<svg") :].replace(_INK, "currentColor")
 

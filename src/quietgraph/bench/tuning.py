@@ -1,0 +1,155 @@
+"""Search for good parameters by what noisy labels say, kept in a file and gone on with later."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from quietgraph.bench.cross_validation import cross_validated_accuracy
+from quietgraph.bench.datasets import load
+from quietgraph.bench.extras import import_extra
+from quietgraph.bench.metrics import accuracy
+from quietgraph.bench.noise import apply_noise
+from quietgraph.bench.noise_setting import parse_noise
+from quietgraph.bench.protocol import Run, fit_observed
+from quietgraph.bench.record import canonical_json
+from quietgraph.bench.search_space import Options, Space
+from quietgraph.bench.trial_store import Trial, distributions, finished_trials, open_study
+from quietgraph.errors import QuietgraphError, UnknownNameError
+from quietgraph.methods import NodeClassifier, get_method
+from quietgraph.rng import derive_seed
+from quietgraph.types import UNKNOWN
+
+OBJECTIVES: Final = ("validation", "folds")
+Tell = Callable[[list[Trial], int], None]  # trials so far, how many are wanted
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is to be good: a method on a dataset under noise, judged by noisy labels alone.
+
+    Attributes:
+        dataset: Name.
+        variant: Method, or method:key=value for what is fixed otherwise than by default.
+        noise: Canonical text.
+        seeds: Draws of split, noise and initialisation over which the score is averaged.
+        objective: `validation` for accuracy on noisy validation labels, `folds` for five-fold
+            cross-validation on noisy training labels.
+        split: As for `load`.
+        data_root: As for `load`.
+    """
+
+    dataset: str
+    variant: str
+    noise: str
+    seeds: tuple[int, ...]
+    objective: str = "validation"
+    split: str | None = None
+    data_root: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.objective not in OBJECTIVES:
+            raise UnknownNameError("objective", self.objective, OBJECTIVES)
+
+    def score(self, values: dict[str, Any]) -> float:
+        """Return the mean over seeds of the objective; no clean label is looked at."""
+        return sum(self._score(values, seed) for seed in self.seeds) / len(self.seeds)
+
+    def text(self) -> str:
+        """Return everything on which scores depend, as canonical JSON."""
+        facts = asdict(self) | {"parameters": self._run(seed=0).parameters()}
+        return canonical_json({name: facts[name] for name in facts if name != "data_root"})
+
+    def _score(self, values: dict[str, Any], seed: int) -> float:
+        dataset = load(self.dataset, seed=seed, data_root=self.data_root, split=self.split)
+        observation = apply_noise(dataset, parse_noise(self.noise), seed=seed)
+        model = self._estimator(values, seed)
+        if self.objective == "folds":
+            labels = torch.where(dataset.split.train, observation.labels, UNKNOWN)
+            return cross_validated_accuracy(model, observation.graph, labels)
+        predicted = fit_observed(model, dataset, observation).predict()
+        held_out = dataset.split.validation.numpy()
+        return accuracy(predicted[held_out], observation.labels.numpy()[held_out])
+
+    def _estimator(self, values: dict[str, Any], seed: int) -> NodeClassifier:
+        run = self._run(seed)
+        return get_method(run.method)(**{**run.parameters(), **values}, seed=seed)
+
+    def _run(self, seed: int) -> Run:
+        return Run(self.dataset, self.variant, self.noise, seed, self.split, self.data_root)
+
+
+def search(
+    goal: Goal, space: Space, store: Path, *, trials: int, tell: Tell | None = None
+) -> list[Trial]:
+    """Return so many trials, each proposed by Optuna's tree-structured Parzen estimator.
+
+    Trials that the store has already count; one that was under way when a search was killed is
+    tried again, so a search that was interrupted ends as one that was not.
+    """
+    optuna = import_extra("optuna", "quietgraph tune")
+    spans = distributions(optuna, space)
+    with open_study(optuna, _name(goal, spans), store) as study:
+        while len(found := finished_trials(optuna, study)) < trials:
+            # A sampler's own draws start afresh with the process; these depend on the count alone.
+            seed = derive_seed(0, "tune", len(found)) % 2**32
+            study.sampler = optuna.samplers.TPESampler(seed=seed)
+            _try(optuna, study, goal, spans)
+            if tell is not None:
+                tell(finished_trials(optuna, study), trials)
+        return found[:trials]
+
+
+def search_grid(
+    goal: Goal, points: Sequence[dict[str, Any]], store: Path, *, tell: Tell | None = None
+) -> list[Trial]:
+    """Return the trial of every point; those that the store has already are not tried again."""
+    optuna = import_extra("optuna", "quietgraph tune")
+    values = {name: tuple(dict.fromkeys(point[name] for point in points)) for name in points[0]}
+    spans = distributions(optuna, {name: Options(each) for name, each in values.items()})
+    with open_study(optuna, _name(goal, spans), store) as study:
+        while missing := _missing(points, found := finished_trials(optuna, study)):
+            study.enqueue_trial(missing[0])
+            _try(optuna, study, goal, spans)
+            if tell is not None:
+                tell(finished_trials(optuna, study), len(points))
+        return found
+
+
+def best_trial(trials: Sequence[Trial]) -> Trial:
+    """Return the trial with the highest score, the first of equals; raise where all failed."""
+    scored = [trial for trial in trials if trial.score is not None]
+    if not scored:
+        raise QuietgraphError(
+            f"none of the {len(trials)} trials succeeded; the last says: {trials[-1].reason} "
+            "Narrow the ranges with --param."
+        )
+    return max(scored, key=lambda trial: trial.score or 0.0)
+
+
+def _try(optuna: Any, study: Any, goal: Goal, spans: dict[str, Any]) -> None:
+    """Carry out the next trial; whatever a method raises is kept as the reason of its failure."""
+    trial = study.ask(spans)
+    clock = time.perf_counter()
+    score: float | None = None
+    try:
+        score = goal.score(trial.params)
+    except Exception as error:
+        trial.set_user_attr("reason", f"{type(error).__name__}: {error}")
+    trial.set_user_attr("seconds", time.perf_counter() - clock)
+    study.tell(trial, score, state=optuna.trial.TrialState.FAIL if score is None else None)
+
+
+def _missing(points: Sequence[dict[str, Any]], found: Sequence[Trial]) -> list[dict[str, Any]]:
+    done = [trial.values for trial in found]
+    return [point for point in points if point not in done]
+
+
+def _name(goal: Goal, spans: dict[str, Any]) -> str:
+    """Return the name of the study: other goals, spaces and defaults never share trials."""
+    described = sorted(f"{name} {each!r}" for name, each in spans.items())
+    digest = derive_seed(0, goal.text(), *described)
+    return f"{goal.variant} on {goal.dataset}, {goal.noise}, {goal.objective}, {digest:016x}"

@@ -1,0 +1,107 @@
+"""`quietgraph diagnose`: how low-frequency, how complex, how trustworthy an embedding is."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+from rich.table import Table
+
+from quietgraph.bench.datasets import load
+from quietgraph.bench.noise import apply_noise
+from quietgraph.bench.noise_setting import parse_noise
+from quietgraph.bench.protocol import fit_observed
+from quietgraph.bench.store_file import write_whole
+from quietgraph.bench.theory import diagnose_on_dataset, read_embeddings
+from quietgraph.cli.app import app
+from quietgraph.cli.console import progress_bars, results
+from quietgraph.cli.fit import DEFAULT_METHOD
+from quietgraph.cli.listings import JsonOption, RootOption
+from quietgraph.diagnose import BoundSettings, Diagnosis
+from quietgraph.errors import InvalidParameterError
+from quietgraph.methods import get_method
+from quietgraph.report.fit_run import RUN_FILE
+from quietgraph.report.theory_figures import (
+    bound_figure,
+    projection_figure,
+    save_figure,
+    spectrum_figure,
+)
+
+
+@app.command(
+    epilog="Examples:  quietgraph diagnose runs/demo  |  quietgraph diagnose cora "
+    "--method gcn --noise symmetric:0.4  |  quietgraph diagnose cora --embeddings mine.npy"
+)
+def diagnose(  # noqa: PLR0917
+    source: Annotated[
+        str, typer.Argument(help="A dataset name, or the folder of a fit.")
+    ] = "digits",
+    method: Annotated[str, typer.Option(help="Whose embeddings to study.")] = DEFAULT_METHOD,
+    embeddings: Annotated[
+        Path | None, typer.Option(help="Study this matrix (.npy) instead, one row per node.")
+    ] = None,
+    noise: Annotated[str, typer.Option(help="Label noise to study.")] = "symmetric:0.4",
+    seed: Annotated[int, typer.Option(help="Decides split, noise and training.")] = 0,
+    scale: Annotated[str, typer.Option(help="Rows of unit length, or raw.")] = "unit",
+    constant: Annotated[float, typer.Option(help="The unknown c_0 of the bound.")] = 1.0,
+    out: Annotated[Path | None, typer.Option(help="Folder for figures and diagnosis.json.")] = None,
+    data_root: RootOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Spectrum, kernel complexity, eigen-projections and the terms of the test-loss bound."""
+    if scale not in {"unit", "raw"}:
+        raise InvalidParameterError(f"--scale must be unit or raw, got '{scale}'.")
+    settings = BoundSettings(constant=constant, scale=scale)  # type: ignore[arg-type]
+    if (Path(source) / RUN_FILE).exists():
+        facts = json.loads((Path(source) / RUN_FILE).read_text(encoding="utf-8"))
+        embeddings = embeddings or Path(source) / "embeddings.npy"
+        source, noise, seed = facts["source"], facts["noise"], facts["seed"]
+    setting = parse_noise(noise)
+    dataset = load(source, seed=seed, data_root=data_root)
+    if embeddings is None:
+        with progress_bars():
+            observed = apply_noise(dataset, setting, seed=seed)
+            model = fit_observed(get_method(method)(seed=seed), dataset, observed)
+        matrix = torch.from_numpy(model.embeddings_)
+    else:
+        matrix = read_embeddings(embeddings)
+    found = diagnose_on_dataset(dataset, matrix, setting, seed=seed, settings=settings)
+    if out is not None:
+        _write(found, source, out)
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), indent=1))
+    else:
+        _print(found)
+
+
+def _write(found: Diagnosis, title: str, folder: Path) -> None:
+    save_figure(projection_figure({title: (found.signal, found.noise)}), folder / "projection")
+    save_figure(spectrum_figure(found), folder / "spectrum")
+    save_figure(bound_figure(found.bound, title=title), folder / "bound")
+    write_whole(folder / "diagnosis.json", json.dumps(found.to_dict(), indent=1))
+
+
+def _print(found: Diagnosis) -> None:
+    table = Table("", "embeddings", "after attention")
+    pairs = (found.spectrum, found.attended_spectrum), (found.bound, found.attended_bound)
+    spectra, bounds = pairs
+    rank = found.signal.rank_holding(0.8)
+    table.add_row("effective rank", *(f"{one.effective_rank:.1f}" for one in spectra))
+    table.add_row("numerical rank", *(str(one.numerical_rank) for one in spectra))
+    table.add_row("kernel complexity KC", *(f"{one.complexity.value:.3f}" for one in bounds))
+    table.add_row("at rank", *(str(one.complexity.rank) for one in bounds))
+    best = [int(one.upper_bound.argmin()) for one in bounds]
+    pick = list(zip(bounds, best, strict=True))
+    table.add_row("steps t with the lowest bound", *(str(one.best_step) for one in bounds))
+    table.add_row("L1 there", *(f"{float(one.signal_loss[t]):.2f}" for one, t in pick))
+    table.add_row("L2 there", *(f"{float(one.noise_loss[t]):.2f}" for one, t in pick))
+    table.add_row("upper bound there", *(f"{float(one.upper_bound[t]):.3f}" for one, t in pick))
+    measured = [
+        "unknown" if one.test_loss is None else f"{float(one.test_loss[t]):.3f}" for one, t in pick
+    ]
+    table.add_row("measured test loss there", *measured)
+    results.print(table)
+    words = f"{rank} directions" if rank else "not even all directions"
+    results.print(f"80 % of the label signal lies in {words} of {found.dim}")

@@ -1,0 +1,134 @@
+"""`quietgraph tune`: search for parameters by noisy labels, never by test labels."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from quietgraph.bench.cross_validation import paper_grid
+from quietgraph.bench.grid import Grid, parse_seeds
+from quietgraph.bench.noise_setting import parse_noise
+from quietgraph.bench.search_space import parse_space, usual_space
+from quietgraph.bench.trial_store import Trial
+from quietgraph.bench.tuning import Goal, best_trial, search, search_grid
+from quietgraph.cli.app import app
+from quietgraph.cli.bench import span_words
+from quietgraph.cli.console import results, say
+from quietgraph.cli.listings import RootOption
+from quietgraph.errors import InvalidParameterError
+from quietgraph.methods import get_method
+
+_SHOWN = 5
+
+
+@app.command(
+    epilog="Examples:  quietgraph tune digits --method gcn --noise symmetric:0.4 --trials 20  |  "
+    "quietgraph tune cora --method gcl-lrr --param rank_weight=0.05:3:log  |  "
+    "quietgraph tune cora --method gcl-lrr --paper-grid"
+)
+def tune(  # noqa: PLR0917
+    dataset: Annotated[str, typer.Argument(help="A dataset name.")],
+    method: Annotated[
+        str, typer.Option(help="Method, or variant (gcn:hidden=128) for what is fixed.")
+    ],
+    noise: Annotated[str, typer.Option(help="One noise setting.")] = "symmetric:0.4",
+    trials: Annotated[int, typer.Option(help="Trials in all, earlier ones included.", min=1)] = 30,
+    store: Annotated[Path, typer.Option(help="SQLite file of the trials.")] = Path("tune.sqlite"),
+    param: Annotated[
+        list[str] | None,
+        typer.Option(help="What to search: name=low:high, name=low:high:log or name=a,b."),
+    ] = None,
+    objective: Annotated[
+        str | None,
+        typer.Option(help="validation (noisy labels), or folds (five, noisy training labels)."),
+    ] = None,
+    is_paper_grid: Annotated[
+        bool, typer.Option("--paper-grid", help="Rank ratio and weight as the paper, by folds.")
+    ] = False,
+    seeds: Annotated[
+        str, typer.Option(help="Draws to average over; keep them apart from the benchmark's.")
+    ] = "1000-1002",
+    split: Annotated[str | None, typer.Option(help="Another split: noisygl, per-class.")] = None,
+    data_root: RootOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Search for good parameters; started again, it goes on where it was."""
+    goal = Goal(
+        dataset=dataset,
+        variant=method,
+        noise=str(parse_noise(noise)),
+        seeds=tuple(parse_seeds(seeds)),
+        objective=objective or ("folds" if is_paper_grid else "validation"),
+        split=split,
+        data_root=data_root,
+    )
+    _rehearse(goal)
+    chosen = get_method(method.partition(":")[0])
+    if is_paper_grid:
+        if param:
+            raise InvalidParameterError("--paper-grid and --param exclude each other.")
+        found = search_grid(goal, paper_grid(chosen), store, tell=_show)
+    else:
+        space = parse_space(chosen, param) if param else usual_space(chosen)
+        found = search(goal, space, store, trials=trials, tell=_show)
+    _print_results(goal, found, store, as_json=as_json)
+
+
+def _rehearse(goal: Goal) -> None:
+    """Tell a mistake before anything is tried."""
+    grid = Grid(
+        datasets=[goal.dataset],
+        methods=[goal.variant],
+        noise=[goal.noise],
+        seeds=goal.seeds,
+        split=goal.split,
+        data_root=goal.data_root,
+    )
+    grid.runs()
+    grid.rehearse()
+
+
+def _show(found: list[Trial], wanted: int) -> None:
+    last = found[-1]
+    outcome = last.reason if last.score is None else f"{last.score:.4f}"
+    seconds = sum(trial.seconds for trial in found) / len(found) * (wanted - len(found))
+    line = f"[{len(found)}/{wanted}] {outcome} with {_words(last.values)}"
+    say(escape(f"{line}; about {span_words(seconds)} left"))
+
+
+def _print_results(goal: Goal, found: list[Trial], store: Path, *, as_json: bool) -> None:
+    best = best_trial(found)
+    if as_json:
+        facts = asdict(goal) | {"best": asdict(best), "trials": [asdict(one) for one in found]}
+        typer.echo(json.dumps(facts, indent=1))
+        return
+    scored = sorted((one for one in found if one.score is not None), key=_by_score)
+    table = Table("score", *best.values)
+    for trial in scored[:_SHOWN]:
+        table.add_row(f"{trial.score:.4f}", *(_value(each) for each in trial.values.values()))
+    results.print(table)
+    words = "on noisy validation labels" if goal.objective == "validation" else "over five folds"
+    results.print(
+        f"{len(found)} trials ({len(found) - len(scored)} failed), score {words}: {store}"
+    )
+    settings = "".join(f":{name}={_value(value)}" for name, value in best.values.items())
+    results.print(
+        f"try it: quietgraph bench run --datasets {goal.dataset} --methods "
+        f"{goal.variant}{settings} --noise {goal.noise}"
+    )
+
+
+def _by_score(trial: Trial) -> float:
+    return -(trial.score or 0.0)
+
+
+def _words(values: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {_value(value)}" for name, value in values.items())
+
+
+def _value(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
