@@ -57,14 +57,14 @@ def test_with_a_tiny_power_it_is_the_plain_network() -> None:
     drawn = block_model(150, num_classes=3, generator=np.random.default_rng(0))
     labels = np.where(np.arange(150) < 60, drawn.classes, -1)
     plain = GCN(epochs=20).fit(drawn.graph, labels)
-    near = GCE(epochs=20, power=1e-6).fit(drawn.graph, labels)
+    near = GCE(epochs=20, warm_up=0, power=1e-6).fit(drawn.graph, labels)
     np.testing.assert_allclose(near.predict_proba(), plain.predict_proba(), atol=1e-2)
 
 
 def test_pruning_changes_what_is_learned() -> None:
     drawn = block_model(150, num_classes=3, generator=np.random.default_rng(0))
     labels = np.where(np.arange(150) < 60, (drawn.classes + np.arange(150) % 2) % 3, -1)
-    kept = GCE(epochs=20).fit(drawn.graph, labels)
-    pruned = GCE(epochs=20, prune_below=0.6, prune_from=2).fit(drawn.graph, labels)
+    kept = GCE(epochs=20, warm_up=0).fit(drawn.graph, labels)
+    pruned = GCE(epochs=20, warm_up=0, prune_below=0.6, prune_from=2).fit(drawn.graph, labels)
     assert len(pruned.history_) == 20
     assert pruned.history_[10]["loss"] < kept.history_[10]["loss"]

@@ -98,7 +98,7 @@ def test_whole_propagation_equals_the_perceptron_on_it(
     assert hidden.shape == (25, 5)
 
 
-def consistency_slow(chances: list[Tensor], sharpening: float) -> Tensor:
+def consistency_slow(chances: Tensor, sharpening: float) -> Tensor:
     costs = []
     for rows in zip(*chances, strict=True):
         mean = sum(row.exp() for row in rows) / len(rows)
@@ -110,22 +110,22 @@ def consistency_slow(chances: list[Tensor], sharpening: float) -> Tensor:
 
 def test_the_consistency_equals_its_definition() -> None:
     draws = torch.randn(2, 9, 4, generator=torch.Generator().manual_seed(0))
-    chances = list((2 * draws).log_softmax(dim=2))
+    chances = (2 * draws).log_softmax(dim=2)
     found = consistency_loss(chances, sharpening=0.3, distance="l2")
     torch.testing.assert_close(found, consistency_slow(chances, 0.3))
 
 
 @pytest.mark.parametrize("distance", ["l2", "kl"])
 def test_nothing_confident_costs_nothing(distance: str) -> None:
-    even = torch.zeros(5, 4).log_softmax(dim=1)
-    assert float(consistency_loss([even, even], sharpening=0.1, distance=distance)) == 0
+    even = torch.zeros(2, 5, 4).log_softmax(dim=2)
+    assert float(consistency_loss(even, sharpening=0.1, distance=distance)) == 0
 
 
 def test_of_two_classes_some_nodes_are_confident() -> None:
-    sure = torch.tensor([[0.0, 3.0]]).log_softmax(dim=1)
-    unsure = torch.tensor([[3.0, 2.5]]).log_softmax(dim=1)
-    assert float(consistency_loss([sure, unsure], sharpening=0.5, distance="kl")) >= 0
-    assert float(consistency_loss([sure, sure], sharpening=0.5, distance="kl")) > 0
+    draws = torch.tensor([[[0.0, 3.0], [3.0, 2.5]]]).repeat(2, 1, 1).log_softmax(dim=2)
+    sure, unsure = draws.split(1, dim=1)
+    assert float(consistency_loss(sure, sharpening=0.5, distance="kl")) > 0
+    assert float(consistency_loss(unsure, sharpening=0.5, distance="kl")) == 0
 
 
 def test_it_fits_where_every_node_has_a_label() -> None:

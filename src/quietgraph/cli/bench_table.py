@@ -159,7 +159,7 @@ def _is_current(row: dict[Any, Any]) -> bool:
     split = None if row["split"] == "default" else row["split"]
     run = Run(row["dataset"], row["method"], row["noise"], int(row["seed"]), split)
     try:
-        return run.key().digest == row["digest"]
+        return bool(run.key().digest == row["digest"])
     except (UnknownNameError, InvalidParameterError):  # a method or parameter that is gone
         return False
 

@@ -115,7 +115,7 @@ def _print_results(goal: Goal, found: list[Trial], store: Path, *, as_json: bool
     results.print(
         f"{len(found)} trials ({len(found) - len(scored)} failed), score {words}: {store}"
     )
-    settings = "".join(f":{name}={_value(value)}" for name, value in best.values.items())
+    settings = "".join(f":{name}={value}" for name, value in best.values.items())
     results.print(
         f"try it: quietgraph bench run --datasets {goal.dataset} --methods "
         f"{goal.variant}{settings} --noise {goal.noise}"

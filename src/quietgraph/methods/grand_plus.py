@@ -161,20 +161,17 @@ class _Trainer:
         labelled = self._next_labelled()
         picks = torch.randperm(len(self.unlabelled), generator=self.draws)
         which = torch.cat([labelled, self.unlabelled[picks[: self.method.unlabelled_batch]]])
-        chances = [
-            self.module(self.propagation.rows(which, self.method.node_dropout)).log_softmax(dim=1)
-            for _ in range(_DRAWS)
-        ]
-        count, targets = len(labelled), self.labels[labelled]
-        known = torch.stack([F.nll_loss(draw[:count], targets) for draw in chances]).mean()
+        rows = self.propagation.rows(which.repeat(_DRAWS), self.method.node_dropout)
+        chances = self.module(rows).log_softmax(dim=1).view(_DRAWS, len(which), -1)
+        known, others = chances.tensor_split([len(labelled)], dim=1)
+        targets = self.labels[labelled].repeat(_DRAWS)
+        labels = F.nll_loss(known.flatten(0, 1), targets)
         agreed = consistency_loss(
-            [draw[count:] for draw in chances],
-            sharpening=self.method.sharpening,
-            distance=self.method.consistency,
+            others, sharpening=self.method.sharpening, distance=self.method.consistency
         )
         grown = min(1.0, step / max(1, self.method.warm_up))
-        loss = known + self.method.consistency_weight * grown * agreed
-        return {"loss": loss, "labels": known, "consistency": agreed}
+        loss = labels + self.method.consistency_weight * grown * agreed
+        return {"loss": loss, "labels": labels, "consistency": agreed}
 
     def score(self) -> float:
         """Return the validation score, looked up anew every few steps."""

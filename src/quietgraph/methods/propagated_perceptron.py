@@ -73,24 +73,19 @@ class PropagatedPerceptron(nn.Module):
         return (first.weight * scale).T, first(shift).squeeze(0)
 
 
-def consistency_loss(chances: list[Tensor], *, sharpening: float, distance: str) -> Scalar:
+def consistency_loss(chances: Tensor, *, sharpening: float, distance: str) -> Scalar:
     """Cost of predictions that differ from their sharpened mean, where the mean is confident.
 
     Args:
-        chances: Log-probabilities of the same nodes under each draw [nodes, classes].
+        chances: Log-probabilities of the same nodes in each draw [draws, nodes, classes].
         sharpening: Temperature of the mean; smaller is sharper.
         distance: "l2" for squared distance, "kl" for cross-entropy.
     """
-    mean = torch.stack([draw.exp() for draw in chances]).mean(dim=0).detach()
+    mean = chances.detach().exp().mean(dim=0)
     wanted = (mean.clamp_min(1e-12).log() / sharpening).softmax(dim=1)
-    sure = (mean.max(dim=1).values > _least_confidence(mean.shape[1])).float()
-    costs = [
-        (draw.exp() - wanted).square().sum(dim=1)
-        if distance == "l2"
-        else -(wanted * draw).sum(dim=1)
-        for draw in chances
-    ]
-    return (torch.stack(costs).mean(dim=0) * sure).sum() / sure.sum().clamp_min(1)
+    sure = (mean.max(dim=1).values > _least_confidence(mean.shape[1])).to(mean)
+    costs = (chances.exp() - wanted).square() if distance == "l2" else -wanted * chances
+    return (costs.sum(dim=2).mean(dim=0) * sure).sum() / sure.sum().clamp_min(1)
 
 
 def _least_confidence(num_classes: int) -> float:

@@ -1,0 +1,79 @@
+"""No method can see a label of a test node: other ones change no prediction, bit for bit."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from quietgraph.bench.datasets import Dataset, load
+from quietgraph.bench.noise import apply_noise
+from quietgraph.bench.noise_setting import parse_noise
+from quietgraph.bench.protocol import fit_observed, score
+from quietgraph.methods import METHODS, NodeClassifier, get_method
+from quietgraph.testing import quick_parameters
+
+NOISE = "symmetric:0.3+attribute:0.2"
+SEED = 0
+
+
+def problem(*, is_permuted: bool) -> Dataset:
+    """A small graph; permuted, its test nodes have each other's classes."""
+    dataset = load("sbm", seed=SEED)
+    if not is_permuted:
+        return dataset
+    test = dataset.split.test.nonzero().squeeze(1)
+    order = torch.randperm(len(test), generator=torch.Generator().manual_seed(1))
+    labels = dataset.clean_labels.clone()
+    labels[test] = labels[test[order]]
+    assert (labels != dataset.clean_labels).sum() > len(test) / 2
+    return replace(dataset, clean_labels=labels)
+
+
+def fitted(name: str, dataset: Dataset, noise: str = NOISE) -> NodeClassifier:
+    method = get_method(name)
+    model = method(**quick_parameters(method), seed=SEED)
+    observation = apply_noise(dataset, parse_noise(noise), seed=SEED)
+    return fit_observed(model, dataset, observation)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_labels_of_test_nodes_change_no_prediction(name: str) -> None:
+    honest, permuted = (fitted(name, problem(is_permuted=p)) for p in (False, True))
+    np.testing.assert_array_equal(honest.predict_proba(), permuted.predict_proba())
+    np.testing.assert_array_equal(honest.predict(), permuted.predict())
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "none",
+        "symmetric:0.4",
+        "asymmetric:0.4+exact-count",
+        "random:0.4",
+        "instance:0.4",
+        "attribute:0.4",
+        "attribute:0.4+train-val",
+        "symmetric:0.4+clean-validation",
+    ],
+)
+def test_labels_of_test_nodes_change_nothing_that_a_method_is_given(noise: str) -> None:
+    honest, permuted = (
+        apply_noise(problem(is_permuted=p), parse_noise(noise), seed=SEED) for p in (False, True)
+    )
+    assert torch.equal(honest.labels, permuted.labels)
+    assert honest.graph.fingerprint == permuted.graph.fingerprint
+    assert (honest.labels[problem(is_permuted=False).split.test] == -1).all()
+
+
+def test_the_test_would_notice_a_leak() -> None:
+    """The score does read the clean labels, so they did change."""
+    accuracies = []
+    for is_permuted in (False, True):
+        dataset = problem(is_permuted=is_permuted)
+        observation = apply_noise(dataset, parse_noise(NOISE), seed=SEED)
+        metrics = score(fitted("gcn", dataset), dataset, observation)
+        accuracies.append((metrics["test_accuracy"], metrics["validation_accuracy"]))
+    (honest, same), (permuted, still_same) = accuracies
+    assert honest > permuted + 0.1
+    assert same == still_same

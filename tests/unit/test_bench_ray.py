@@ -1,0 +1,119 @@
+"""The same grid on Ray: a local cluster of two workers, as in the local engine."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quietgraph.bench.extras import MissingExtraError
+from quietgraph.bench.protocol import Run
+from quietgraph.bench.ray_engine import RayEngine, UnreachableClusterError
+from quietgraph.bench.record import Record
+from quietgraph.bench.runner import run_sweep
+from quietgraph.bench.store import Store
+from quietgraph.bench.worker import carry_out
+
+QUICK = "gcn:epochs=5:hidden=8"
+DIVERGING = "gcn:learning_rate=1e30"
+ENDLESS = "gcn:epochs=1000000"
+
+
+def run_of(variant: str, seed: int = 0) -> Run:
+    return Run("sbm", variant, "symmetric:0.3", seed)
+
+
+@pytest.fixture(scope="module")
+def ray() -> Iterator[object]:
+    module = pytest.importorskip("ray", reason="the extra [ray] is not installed")
+    yield module
+    module.shutdown()
+
+
+@pytest.fixture(scope="module")
+def records(ray: object, tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
+    """What two workers make of four good runs, one that diverges and one that never ends."""
+    runs = [run_of(DIVERGING), run_of(ENDLESS), *(run_of(QUICK, seed) for seed in range(4))]
+    with Store(tmp_path_factory.mktemp("ray") / "results.sqlite") as store:
+        run_sweep(runs, store, RayEngine("local", time_limit=3.0, jobs=2))
+        return store.records()
+
+
+def test_every_run_is_a_row(records: list[Record]) -> None:
+    assert sorted(record.status for record in records) == ["done"] * 4 + ["failed", "timeout"]
+
+
+def test_numbers_are_those_of_this_process_bit_for_bit(records: list[Record]) -> None:
+    for record in (one for one in records if one.key.method == QUICK):
+        here = carry_out(run_of(QUICK, record.key.seed))
+        assert record.key == here.key
+        assert without_time(record) == without_time(here)
+        assert record.peak_memory_mb > 50
+
+
+def test_a_failure_has_its_reason(records: list[Record]) -> None:
+    (record,) = (one for one in records if one.key.method == DIVERGING)
+    assert record.reason.startswith("training diverged at epoch 1")
+
+
+def test_a_run_beyond_its_time_is_cancelled(records: list[Record]) -> None:
+    (record,) = (one for one in records if one.key.method == ENDLESS)
+    assert (record.status, record.reason) == ("timeout", "longer than 3 s")
+    assert 3 <= record.seconds < 20
+
+
+def test_ray_is_left_as_it_was_found(ray, records: list[Record]) -> None:
+    assert not ray.is_initialized()
+
+
+def test_a_worker_that_crashes_costs_its_run_alone(
+    ray, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("quietgraph.bench.ray_engine._task", crash_on_seed_0)
+    runs = [run_of(QUICK, 0), run_of(QUICK, 1)]
+    by_seed = {record.key.seed: record for record in RayEngine("local", jobs=1).records(runs)}
+    assert by_seed[0].status == "failed"
+    assert by_seed[0].reason.startswith("the task ended early: WorkerCrashedError")
+    assert by_seed[1].status == "done"
+
+
+def crash_on_seed_0(run: Run):
+    from dataclasses import replace
+
+    if run.seed == 0:
+        os._exit(3)
+    yield replace(carry_out(run), peak_memory_mb=1.0)
+
+
+def test_stopping_early_ends_the_tasks(ray) -> None:
+    records = RayEngine("local", jobs=2).records([run_of(QUICK), run_of(ENDLESS)])
+    assert next(records).status == "done"
+    records.close()
+    assert not ray.is_initialized()
+
+
+def test_nothing_but_the_result_goes_to_stdout(ray, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "quietgraph", "bench", "run", "--datasets", "sbm"]
+    command += ["--methods", QUICK, "--noise", "none", "--seeds", "1", "--no-cache"]
+    command += ["--engine", "ray", "--address", "local", "--jobs", "1"]
+    command += ["--store", str(tmp_path / "results.sqlite")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.startswith("1 runs done (0 failed), 0 were there")
+    assert len(done.stdout.splitlines()) == 1
+
+
+def test_a_cluster_that_does_not_answer_is_named(ray) -> None:
+    with pytest.raises(UnreachableClusterError, match=r"no Ray cluster answers at '127.0.0.1:9'"):
+        list(RayEngine("127.0.0.1:9").records([run_of(QUICK)]))
+
+
+def test_a_missing_ray_is_named_with_the_way_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'quietgraph\[ray\]'"):
+        list(RayEngine().records([run_of(QUICK)]))
+
+
+def without_time(record: Record) -> dict[str, float]:
+    return {name: value for name, value in record.metrics.items() if "seconds" not in name}

@@ -1,0 +1,124 @@
+"""GCL-LRR and GCL-LR-Attention: the paper's literal forms, and what the low-rank term does."""
+
+import numpy as np
+import pytest
+import torch
+
+import quietgraph as qg
+from quietgraph.classify import low_rank_attention
+from quietgraph.diagnose import gram_eigenvalues, kernel_complexity
+from quietgraph.methods import EmbeddingCache, use_cache
+from quietgraph.testing import small_problem
+
+QUICK = {"epochs": 20, "warm_up": 5, "hidden": 32, "dim": 24, "prototypes": 4, "fine_prototypes": 8}
+
+
+def fit(name: str, **parameters):
+    problem, labels, validation = small_problem(num_nodes=150)
+    return qg.get_method(name)(**QUICK | parameters).fit(problem.graph, labels, validation)
+
+
+def test_plain_attention_is_the_papers_formula() -> None:
+    model = fit("gcl-lr-attention", attention="plain", centre=False)
+    embeddings = torch.from_numpy(model.embeddings_).double()
+    gram = embeddings @ embeddings.T
+    attended = gram @ embeddings / torch.linalg.eigvalsh(gram)[-1]
+    scores = attended @ model.state_["weight"].double()
+    torch.testing.assert_close(model.scores_.double(), scores, atol=1e-3, rtol=1e-3)
+
+
+def test_residual_attention_puts_both_side_by_side() -> None:
+    model = fit("gcl-lr-attention")
+    assert model.state_["weight"].shape == (48, 3)
+    assert fit("gcl-lrr").state_["weight"].shape == (24, 3)
+
+
+@pytest.mark.parametrize("name", ["gcl-lrr", "gcl-lr-attention"])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"classifier": "gradient-descent"},
+        {"rank_scale": "sum", "rank_weight": 1e-3},
+        {"output": "relu"},
+        {"node_drop": 0.1, "edge_add": 0.1},
+        {"intra_view": True},
+        {"anchors": 40},
+        {"prototype_weight": 0.0, "rank_weight": 0.0},
+        {"fine_prototypes": 0},
+    ],
+    ids=str,
+)
+def test_every_option_of_the_paper_works(name: str, parameters) -> None:
+    model = fit(name, **parameters)
+    assert np.isfinite(model.predict_proba()).all()
+    default = fit(name)
+    assert not np.array_equal(model.scores_, default.scores_)
+
+
+@pytest.mark.parametrize(("scale", "weight"), [("mean", 3.0), ("sum", 1.0)])
+def test_the_truncated_norm_lowers_the_tail_of_the_spectrum(scale: str, weight: float) -> None:
+    def tail(rank_weight: float) -> float:
+        model = fit("gcl-lrr", rank_weight=rank_weight, rank_scale=scale, epochs=60)
+        values = gram_eigenvalues(torch.from_numpy(model.embeddings_))
+        return float(values[5:].sum() / values.sum())
+
+    assert tail(weight) < 0.9 * tail(0.0)
+
+
+def test_attention_never_raises_the_kernel_complexity() -> None:
+    model = fit("gcl-lrr")
+    embeddings = torch.from_numpy(model.embeddings_)
+    attended = low_rank_attention(embeddings)
+    before, after = (
+        kernel_complexity(
+            gram_eigenvalues(each, scale="raw"), num_labelled=30, num_unlabelled=120
+        ).value
+        for each in (embeddings, attended)
+    )
+    assert after <= before
+
+
+def test_history_names_every_loss_after_the_warm_up() -> None:
+    history = fit("gcl-lrr").history_
+    assert set(history[0]) == {"loss", "contrast", "seconds"}
+    assert set(history[-1]) == {"loss", "contrast", "prototypes", "rank", "seconds"}
+    assert len(history) == 20
+
+
+def test_training_stops_when_the_loss_no_longer_falls() -> None:
+    model = fit("gcl-lrr", learning_rate=0.0, patience=3, epochs=200)
+    assert len(model.history_) < 60
+
+
+def test_both_methods_share_their_embeddings_through_the_cache(tmp_path) -> None:
+    with use_cache(EmbeddingCache(tmp_path)):
+        first = fit("gcl-lrr")
+        assert len(list(tmp_path.iterdir())) == 1
+        second = fit("gcl-lr-attention")
+        again = fit("gcl-lrr", classifier="gradient-descent")
+        assert len(list(tmp_path.iterdir())) == 1
+        fit("gcl-lrr", rank_weight=0.5)
+        assert len(list(tmp_path.iterdir())) == 2
+    np.testing.assert_array_equal(first.embeddings_, second.embeddings_)
+    np.testing.assert_array_equal(first.embeddings_, again.embeddings_)
+
+
+def test_the_cache_changes_no_number_and_survives_damage(tmp_path) -> None:
+    plain = fit("gcl-lr-attention")
+    with use_cache(EmbeddingCache(tmp_path)):
+        cold, warm = fit("gcl-lr-attention"), fit("gcl-lr-attention")
+        (file,) = tmp_path.iterdir()
+        file.write_bytes(b"broken")
+        mended = fit("gcl-lr-attention")
+    for model in (cold, warm, mended):
+        np.testing.assert_array_equal(model.scores_, plain.scores_)
+        assert model.history_[-1]["loss"] == plain.history_[-1]["loss"]
+
+
+def test_new_nodes_are_classified_like_old_ones() -> None:
+    problem, labels, validation = small_problem(num_nodes=300)
+    model = qg.get_method("gcl-lr-attention")(**QUICK | {"epochs": 60})
+    model.fit(problem.graph, labels, validation)
+    truth = problem.classes[60:]
+    assert (model.predict()[60:] == truth).mean() > 0.6
+    assert (model.predict(problem.graph)[60:] == truth).mean() > 0.6
