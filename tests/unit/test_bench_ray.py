@@ -4,10 +4,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from quietgraph.bench import ray_engine
 from quietgraph.bench.extras import MissingExtraError
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.ray_engine import RayEngine, UnreachableClusterError
@@ -26,18 +29,20 @@ def run_of(variant: str, seed: int = 0) -> Run:
 
 
 @pytest.fixture(scope="module")
-def ray() -> Iterator[object]:
+def ray() -> Iterator[Any]:
+    """A cluster of two workers on this machine, started by somebody else than the engine."""
     module = pytest.importorskip("ray", reason="the extra [ray] is not installed")
+    module.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
     yield module
     module.shutdown()
 
 
 @pytest.fixture(scope="module")
-def records(ray: object, tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
+def records(ray: Any, tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
     """What two workers make of four good runs, one that diverges and one that never ends."""
     runs = [run_of(DIVERGING), run_of(ENDLESS), *(run_of(QUICK, seed) for seed in range(4))]
     with Store(tmp_path_factory.mktemp("ray") / "results.sqlite") as store:
-        run_sweep(runs, store, RayEngine("local", time_limit=3.0, jobs=2))
+        run_sweep(runs, store, RayEngine(time_limit=3.0))
         return store.records()
 
 
@@ -64,37 +69,35 @@ def test_a_run_beyond_its_time_is_cancelled(records: list[Record]) -> None:
     assert 3 <= record.seconds < 20
 
 
-def test_ray_is_left_as_it_was_found(ray, records: list[Record]) -> None:
-    assert not ray.is_initialized()
+def test_a_cluster_that_was_there_is_left_running(ray: Any, records: list[Record]) -> None:
+    assert ray.is_initialized()
 
 
 def test_a_worker_that_crashes_costs_its_run_alone(
-    ray, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ray: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("quietgraph.bench.ray_engine._task", crash_on_seed_0)
+    def crash_on_seed_0(run: Run) -> Iterator[Record]:
+        if run.seed == 0:
+            os._exit(3)
+        yield replace(carry_out(run), peak_memory_mb=1.0)
+
+    monkeypatch.setattr(ray_engine, "_task", crash_on_seed_0)
     runs = [run_of(QUICK, 0), run_of(QUICK, 1)]
-    by_seed = {record.key.seed: record for record in RayEngine("local", jobs=1).records(runs)}
+    by_seed = {record.key.seed: record for record in RayEngine(jobs=1).records(runs)}
     assert by_seed[0].status == "failed"
     assert by_seed[0].reason.startswith("the task ended early: WorkerCrashedError")
     assert by_seed[1].status == "done"
 
 
-def crash_on_seed_0(run: Run):
-    from dataclasses import replace
-
-    if run.seed == 0:
-        os._exit(3)
-    yield replace(carry_out(run), peak_memory_mb=1.0)
-
-
-def test_stopping_early_ends_the_tasks(ray) -> None:
-    records = RayEngine("local", jobs=2).records([run_of(QUICK), run_of(ENDLESS)])
+def test_stopping_early_frees_the_cluster(ray: Any) -> None:
+    records = RayEngine().records([run_of(QUICK), run_of(ENDLESS)])
     assert next(records).status == "done"
     records.close()
-    assert not ray.is_initialized()
+    (record,) = RayEngine(jobs=1).records([run_of(QUICK)])
+    assert record.status == "done"
 
 
-def test_nothing_but_the_result_goes_to_stdout(ray, tmp_path: Path) -> None:
+def test_nothing_but_the_result_goes_to_stdout(ray: Any, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "quietgraph", "bench", "run", "--datasets", "sbm"]
     command += ["--methods", QUICK, "--noise", "none", "--seeds", "1", "--no-cache"]
     command += ["--engine", "ray", "--address", "local", "--jobs", "1"]
@@ -104,9 +107,9 @@ def test_nothing_but_the_result_goes_to_stdout(ray, tmp_path: Path) -> None:
     assert len(done.stdout.splitlines()) == 1
 
 
-def test_a_cluster_that_does_not_answer_is_named(ray) -> None:
+def test_a_cluster_that_does_not_answer_is_named(ray: Any) -> None:
     with pytest.raises(UnreachableClusterError, match=r"no Ray cluster answers at '127.0.0.1:9'"):
-        list(RayEngine("127.0.0.1:9").records([run_of(QUICK)]))
+        ray_engine._join(ray, "127.0.0.1:9")
 
 
 def test_a_missing_ray_is_named_with_the_way_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

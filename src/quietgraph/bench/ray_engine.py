@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import socket
 import threading
 import time
@@ -119,8 +120,7 @@ def _receive(ray: ModuleType, stream: Any, flight: _Flight) -> Record | None:
     except ray.exceptions.OutOfMemoryError:
         return flight.fail("out-of-memory", "stopped by Ray for want of memory")
     except (ray.exceptions.RayError, StopIteration) as error:
-        words = " ".join(str(error).split())[:300]
-        return flight.fail("failed", f"the task ended early: {type(error).__name__}: {words}")
+        return flight.fail("failed", f"the task ended early: {_words(error)}")
     if message == BEGUN:
         flight.began = time.monotonic()
         return None
@@ -192,6 +192,12 @@ def _join(ray: ModuleType, address: str) -> None:
         ray.init(address=address, **_QUIET)
     except (OSError, ValueError, RuntimeError) as error:
         raise UnreachableClusterError(
-            f"no Ray cluster answers at '{address}' ({' '.join(str(error).split())[:200]}). "
+            f"no Ray cluster answers at '{address}' ({_words(error)}). "
             "Start one with `ray start --head`, or leave --address out."
         ) from error
+
+
+def _words(error: Exception) -> str:
+    """Return the error on one line, without the colours that Ray gives it."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", f"{type(error).__name__}: {error}")
+    return " ".join(plain.split())[:300]
