@@ -82,7 +82,7 @@ class _Facts:
 
 
 _FACTS: Final = {
-    "digits": _Facts(1797, 9927, 64, 10, 0.961, "per-class"),
+    "digits": _Facts(1797, 9931, 64, 10, 0.961, "per-class"),
     "sbm": _Facts(1000, 4926, 32, 4, 0.794, "per-class"),
     "cora": _Facts(2708, 5278, 1433, 7, 0.810, "public"),
     "citeseer": _Facts(3327, 4552, 3703, 6, 0.736, "public"),

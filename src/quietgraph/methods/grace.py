@@ -7,8 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from quietgraph.embed import project, propagate
-from quietgraph.embed.activation import prelu
-from quietgraph.embed.encoder import glorot
+from quietgraph.embed.encoder import glorot, leaky
 from quietgraph.graph import CSR, Features
 from quietgraph.types import Embeddings
 
@@ -55,7 +54,7 @@ class GraceEncoder(nn.Module):
 
     def _activate(self, values: Tensor) -> Tensor:
         if self.activation == "prelu":
-            return prelu(values, self.slope)
+            return leaky(values, self.slope)
         if self.activation == "rrelu":
             return F.rrelu(values, training=self.training)
         return values.relu()

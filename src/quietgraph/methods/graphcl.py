@@ -17,8 +17,7 @@ from quietgraph.embed import (
     propagate,
     train,
 )
-from quietgraph.embed.activation import prelu
-from quietgraph.embed.encoder import glorot
+from quietgraph.embed.encoder import glorot, leaky
 from quietgraph.embed.views import view_structure
 from quietgraph.graph import CSR, Features, Graph
 from quietgraph.methods.augmentations import AUGMENTATIONS, Augmented, augment
@@ -45,7 +44,7 @@ class OneLayerEncoder(nn.Module):
 
     def spread(self, projected: Tensor, operator: CSR) -> Embeddings:
         """Return the embeddings of features that were multiplied by W already [nodes, dim]."""
-        return prelu(propagate(operator, projected) + self.bias, self.slope)
+        return leaky(propagate(operator, projected) + self.bias, self.slope)
 
 
 class Judge(nn.Module):

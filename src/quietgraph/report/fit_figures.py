@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from quietgraph.diagnose import BoundTerms, Diagnosis, Projection
 from quietgraph.embed import History
 
 _INK = "#123456"  # replaced by the page's own text colour
@@ -26,23 +27,71 @@ def training_curves(history: History) -> str:
         axes.plot(xs, ys, label=name, **_style(index))
     axes.set_xlabel("epoch")
     axes.set_ylabel("loss")
-    if names:
-        axes.legend(frameon=False, labelcolor=_INK)
-    return to_svg(figure)
+    return _finish(figure, axes)
 
 
-def spectra(before: np.ndarray[Any, Any], after: np.ndarray[Any, Any]) -> str:
+def spectra(diagnosis: Diagnosis) -> str:
     """Return the eigenvalues of K before and after attention, as shares of the largest."""
     figure, axes = _canvas()
-    pairs = ((before, "K", 0), (after, "after attention", 1))
-    for values, label, index in pairs:
-        shares = np.maximum(values / values[0], 1e-9)
+    pairs = ((diagnosis.spectrum, "K"), (diagnosis.attended_spectrum, "after attention"))
+    for index, (spectrum, label) in enumerate(pairs):
+        shares = np.maximum(spectrum.eigenvalues / spectrum.eigenvalues[0], 1e-9)
         axes.semilogy(np.arange(1, len(shares) + 1), shares, label=label, **_style(index))
     axes.set_xlabel("rank")
     axes.set_ylabel("eigenvalue / largest")
     axes.set_ylim(1e-6, 1.5)
-    axes.legend(frameon=False, labelcolor=_INK)
-    return to_svg(figure)
+    return _finish(figure, axes)
+
+
+def projections(diagnosis: Diagnosis) -> str:
+    """Return how much of the right labels (red) and of the noise (blue) each direction holds."""
+    figure, axes = _canvas()
+    for name, projection, style in _projections(diagnosis):
+        scores = np.maximum(projection.scores, 1e-9)
+        axes.semilogy(np.arange(1, len(scores) + 1), scores, label=name, **style)
+    axes.set_xlabel("rank")
+    axes.set_ylabel("eigen-projection")
+    axes.set_ylim(bottom=1e-6)
+    return _finish(figure, axes)
+
+
+def concentrations(diagnosis: Diagnosis) -> str:
+    """Return the share of the right labels and of the noise within the first directions."""
+    figure, axes = _canvas()
+    for name, projection, style in _projections(diagnosis):
+        shares = projection.concentration
+        axes.plot(np.arange(1, len(shares) + 1), shares, label=name, **style)
+    axes.set_xlabel("rank")
+    axes.set_ylabel("signal concentration ratio")
+    axes.set_ylim(0, 1.03)
+    return _finish(figure, axes)
+
+
+def bound_terms_curves(bound: BoundTerms) -> str:
+    """Return the terms of the test-loss bound and the measured loss against the steps."""
+    figure, axes = _canvas()
+    share = 2 * bound.constant / bound.num_labelled
+    lines = [
+        ("right labels not fitted, L1", share * bound.signal_loss, 1),
+        ("noise fitted, L2", share * bound.noise_loss, 0),
+        (f"bound (c0 = {bound.constant:g})", bound.upper_bound, 3),
+    ]
+    if bound.test_loss is not None:
+        lines.append(("measured test loss", bound.test_loss, 2))
+    for name, values, index in lines:
+        axes.semilogx(bound.steps, values, label=name, **_style(index))
+    axes.set_xlabel("steps of gradient descent")
+    axes.set_ylabel("loss per node")
+    axes.set_ylim(bottom=0)
+    return _finish(figure, axes)
+
+
+def _projections(diagnosis: Diagnosis) -> list[tuple[str, Projection, dict[str, Any]]]:
+    shown = [("right labels", diagnosis.signal, {"color": "#c1121f", "linewidth": 1.8})]
+    if diagnosis.noise is not None:
+        style = {"color": "#2f6fd0", "linestyle": "--", "linewidth": 1.2}
+        shown.append(("label noise", diagnosis.noise, style))
+    return shown
 
 
 def accuracy_bars(rows: list[dict[str, Any]]) -> str:
@@ -65,6 +114,12 @@ def to_svg(figure: Figure) -> str:
         figure.savefig(buffer, format="svg", transparent=True, metadata=_NO_METADATA)
     text = buffer.getvalue()
     return text[text.index("<svg") :].replace(_INK, "currentColor")
+
+
+def _finish(figure: Figure, axes: Axes) -> str:
+    if axes.get_lines():
+        axes.legend(frameon=False, labelcolor=_INK)
+    return to_svg(figure)
 
 
 def _style(index: int) -> dict[str, Any]:

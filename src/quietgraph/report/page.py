@@ -4,8 +4,16 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
 from torch import from_numpy
 
-from quietgraph.diagnose import attended_eigenvalues, gram_eigenvalues
-from quietgraph.report.fit_figures import accuracy_bars, spectra, training_curves
+from quietgraph.bench.noise_setting import parse_noise
+from quietgraph.bench.theory import diagnose_on_dataset
+from quietgraph.report.fit_figures import (
+    accuracy_bars,
+    bound_terms_curves,
+    concentrations,
+    projections,
+    spectra,
+    training_curves,
+)
 from quietgraph.report.fit_run import FitRun
 
 _SUSPECTS_SHOWN = 50
@@ -16,18 +24,29 @@ def render_page(run: FitRun) -> str:
     environment = Environment(
         loader=PackageLoader("quietgraph.report"), autoescape=select_autoescape(["html"])
     )
-    eigenvalues = gram_eigenvalues(from_numpy(run.model.embeddings_))
+    diagnosis = diagnose_on_dataset(
+        run.dataset,
+        from_numpy(run.model.embeddings_),
+        parse_noise(run.noise),
+        seed=run.model.seed,
+    )
     suspects = run.model.suspects().head(_SUSPECTS_SHOWN).to_dict("records")
     wrong = run.wrong_labels()
     for row in suspects:
         row["wrong"] = bool(wrong[row["node"]])
     figures = {
-        "accuracy": Markup(accuracy_bars(run.comparison())),  # noqa: S704  (our own SVG)
-        "training": Markup(training_curves(run.model.history_)),  # noqa: S704
-        "spectra": Markup(  # noqa: S704
-            spectra(eigenvalues.numpy(), attended_eigenvalues(eigenvalues).numpy())
-        ),
+        "Accuracy against the clean labels": accuracy_bars(run.comparison()),
+        "Training": training_curves(run.model.history_),
+        "Spectrum of K before and after attention": spectra(diagnosis),
+        "What each direction holds": projections(diagnosis),
+        "What the first directions hold": concentrations(diagnosis),
+        "Bound of the test loss": bound_terms_curves(diagnosis.bound),
     }
     return environment.get_template("report.html").render(
-        run=run, facts=run.facts(), suspects=suspects, figures=figures, any_wrong=wrong.any()
+        run=run,
+        facts=run.facts(),
+        suspects=suspects,
+        figures={title: Markup(svg) for title, svg in figures.items()},  # noqa: S704  (our own)
+        diagnosis=diagnosis,
+        any_wrong=wrong.any(),
     )

@@ -1,0 +1,209 @@
+"""`quietgraph bench`: what people type, what they see, and what they are told when it is wrong."""
+
+import csv
+import io
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from quietgraph.bench.protocol import Run
+from quietgraph.bench.record import Record, canonical_json
+from quietgraph.bench.store import Store
+from quietgraph.cli import bench, bench_table  # noqa: F401  (register the commands)
+from quietgraph.cli.app import app
+from quietgraph.errors import (
+    InvalidParameterError,
+    QuietgraphError,
+    UnknownNameError,
+    UnreadableFileError,
+)
+
+BENEFIT = {"gcn": 0.0, "gcl-lrr": 0.05, "gcl-lr-attention": 0.08, "gcn:hidden=8": -0.02}
+
+
+def record_of(method: str, noise: str, seed: int) -> Record:
+    draws = np.random.default_rng([seed, len(noise)])
+    value = 0.7 + BENEFIT[method] + draws.normal(0, 0.03)
+    value += np.random.default_rng([seed, len(method)]).normal(0, 0.002)
+    return Record(
+        key=Run("sbm", method, noise, seed).key(),
+        status="done",
+        metrics={"test_accuracy": value, "test_macro_f1": value - 0.01},
+        seconds=1.0,
+        peak_memory_mb=100.0,
+        started="2025-01-01T00:00:00+00:00",
+    )
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / "results.sqlite"
+    with Store(path) as opened:
+        for method in BENEFIT:
+            for noise in ("none", "symmetric:0.4"):
+                for seed in range(5):
+                    opened.add(record_of(method, noise, seed))
+    return path
+
+
+def call(*words: object) -> Result:
+    return CliRunner().invoke(app, ["bench", *map(str, words)])
+
+
+def printed(*words: object) -> str:
+    outcome = call(*words)
+    assert outcome.exit_code == 0, outcome.exception
+    return outcome.stdout
+
+
+def refused(*words: object) -> QuietgraphError:
+    error = call(*words).exception
+    assert isinstance(error, QuietgraphError)
+    return error
+
+
+def test_run_writes_rows_and_says_so(tmp_path: Path) -> None:
+    options = ["--datasets", "sbm", "--methods", "gcn:epochs=3", "--noise", "none", "--seeds", "2"]
+    options += ["--store", tmp_path / "results.sqlite", "--no-cache"]
+    assert printed("run", *options).startswith("2 runs done (0 failed), 0 were there")
+    assert printed("run", *options).startswith("0 runs done (0 failed), 2 were there")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--datasets", "smb"], "Did you mean 'sbm'?"),
+        (["--methods", "gnc"], "Did you mean 'gcn'?"),
+        (["--noise", "symetric:0.4"], "Did you mean 'symmetric'?"),
+        (["--engine", "locl"], "Did you mean 'local'?"),
+        (["--seeds", "ten"], "seeds must be a count"),
+        (["--split", "public"], "split of sbm 'public'"),
+        (["--address", "here:1"], "--address is for --engine ray"),
+        (["--engine", "ray", "--memory-limit", "100"], "--memory-limit is for --engine local"),
+    ],
+)
+def test_a_mistake_makes_no_store(options: list[str], words: str, tmp_path: Path) -> None:
+    path = tmp_path / "results.sqlite"
+    assert words in str(refused("run", "--datasets", "sbm", "--store", path, *options))
+    assert not path.exists()
+
+
+def test_table_is_markdown_with_the_baseline_first(store: Path) -> None:
+    text = printed("table", "--store", store, "--baseline", "gcn")
+    lines = text.splitlines()
+    assert lines[0] == "| method | sbm, none | sbm, symmetric:0.4 |"
+    assert lines[2].startswith("| gcn |")
+    assert "↑" in text
+    assert "n = 5" in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "start"),
+    [("latex", r"\begin{tabular}"), ("html", "<table"), ("csv", "method,dataset,noise")],
+)
+def test_table_has_other_formats(store: Path, kind: str, start: str) -> None:
+    assert printed("table", "--store", store, "--format", kind).startswith(start)
+
+
+def test_table_shows_another_metric_and_only_what_is_asked_for(store: Path) -> None:
+    text = printed(
+        "table", "--store", store, "--metric", "test_macro_f1", "--methods", "gcn,gcl-lrr",
+        "--noise", "uniform:0.40",
+    )  # fmt: skip
+    assert text.splitlines()[0] == "| method | sbm, symmetric:0.4 |"
+    assert "gcl-lr-attention" not in text
+    assert "macro-F1" in text
+
+
+def test_table_is_written_to_a_file_on_request(store: Path, tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "table.md"
+    assert printed("table", "--store", store, "--out", out) == f"written: {out}\n"
+    assert out.read_text().startswith("| method |")
+
+
+def test_runs_of_former_defaults_can_be_left_out(store: Path) -> None:
+    fresh = record_of("gcn", "none", 0)
+    key = replace(fresh.key, parameters=canonical_json({"hidden": 1}))
+    with Store(store) as opened:
+        opened.add(replace(fresh, key=key))
+    assert "has several runs" in str(refused("table", "--store", store))
+    assert "| gcn |" in printed("table", "--store", store, "--current")
+
+
+def test_comparison_tests_against_the_baseline_and_the_best_one(store: Path) -> None:
+    text = printed("compare", "--store", store)
+    assert "Against gcn:" in text
+    assert "Against the best of gcn, gcn:hidden=8:" in text
+    assert "Mean ranks over 10 (dataset, noise, seed)" in text
+    assert "gcl-lr-attention 1.00, gcl-lrr 2.00" in text
+    assert "Critical difference (Nemenyi, level 0.05)" in text
+
+
+def test_comparison_as_csv_says_which_baseline_a_row_is_about(store: Path) -> None:
+    rows = list(
+        csv.DictReader(io.StringIO(printed("compare", "--store", store, "--format", "csv")))
+    )
+    assert {row["against"] for row in rows} == {"baseline", "best baseline"}
+    better = [row for row in rows if row["method"] == "gcl-lr-attention"]
+    assert len(better) == 4
+    assert all(float(row["t_holm"]) < 0.05 for row in better)
+
+
+def test_figures_are_written_as_svg(store: Path, tmp_path: Path) -> None:
+    for command in ("curves", "ranks"):
+        out = tmp_path / f"{command}.svg"
+        assert str(out) in printed(command, "--store", store, "--out", out)
+        assert "<svg" in out.read_text()
+
+
+def test_export_has_a_line_for_every_run(store: Path, tmp_path: Path) -> None:
+    out = tmp_path / "runs.csv"
+    assert printed("export", "--store", store, "--out", out) == f"40 runs: {out}\n"
+    assert len(out.read_text().splitlines()) == 41
+
+
+@pytest.mark.parametrize("command", ["table", "compare", "curves", "ranks", "export"])
+def test_a_store_that_is_missing_is_named(command: str, tmp_path: Path) -> None:
+    error = refused(command, "--store", tmp_path / "none.sqlite")
+    assert isinstance(error, UnreadableFileError)
+    assert "none.sqlite" in str(error)
+
+
+def test_a_store_without_runs_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "empty.sqlite"
+    Store(path).close()
+    assert "it has no runs" in str(refused("table", "--store", path))
+
+
+def test_a_store_of_another_version_is_refused(store: Path) -> None:
+    connection = sqlite3.connect(store)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    assert "has version 99" in str(refused("table", "--store", store))
+
+
+def test_filters_that_leave_nothing_are_told(store: Path) -> None:
+    error = refused("table", "--store", store, "--datasets", "cora")
+    assert isinstance(error, InvalidParameterError)
+    assert "none of its 40 runs passes the filters" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["table", "--format", "latx"], "Did you mean 'latex'?"),
+        (["table", "--metric", "test_acuracy"], "Did you mean 'test_accuracy'?"),
+        (["table", "--baseline", "gnc"], "Did you mean 'gcn'?"),
+        (["compare", "--baseline", "gnc"], "Did you mean 'gcn'?"),
+        (["compare", "--format", "html"], "there is no format of comparisons 'html'"),
+    ],
+)
+def test_a_wrong_name_offers_the_nearest(store: Path, words: list[str], hint: str) -> None:
+    error = refused(*words, "--store", store)
+    assert isinstance(error, UnknownNameError)
+    assert hint in str(error)
