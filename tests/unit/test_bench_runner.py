@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from quietgraph.bench import local_engine
+from quietgraph.bench.grid import Grid
 from quietgraph.bench.local_engine import LocalEngine
 from quietgraph.bench.protocol import Run, failure
 from quietgraph.bench.record import Record
@@ -189,7 +190,8 @@ def test_an_error_of_memory_in_a_run_is_told_from_other_failures(
 
 
 def test_ctrl_c_ends_the_workers_and_says_how_to_go_on(tmp_path: Path) -> None:
-    with Sweep(tmp_path / "results.sqlite", ["--methods", ENDLESS, "--seeds", "2"]) as sweep:
+    options = ["--methods", ENDLESS, "--seeds", "2", "--jobs", "2"]
+    with Sweep(tmp_path / "results.sqlite", options) as sweep:
         workers = sweep.wait_for_workers(2)
         sweep.process.send_signal(signal.SIGINT)
         assert sweep.process.wait(30) == 130
@@ -202,14 +204,15 @@ def test_ctrl_c_ends_the_workers_and_says_how_to_go_on(tmp_path: Path) -> None:
 def test_a_sweep_killed_three_times_ends_with_the_rows_of_an_undisturbed_one(
     tmp_path: Path,
 ) -> None:
-    grid = ["--methods", "gcn:epochs=40:hidden=16", "--noise", "none,symmetric:0.3,pair:0.3"]
-    grid += ["--seeds", "20"]  # 60 runs
-    with Sweep(tmp_path / "calm.sqlite", grid) as sweep:
-        assert sweep.process.wait(120) == 0
+    method, noises = "gcn:epochs=40:hidden=16", ("none", "symmetric:0.3", "asymmetric:0.3")
+    grid = Grid(datasets=["sbm"], methods=[method], noise=noises, seeds=range(20))
+    with Store(tmp_path / "calm.sqlite") as store:
+        run_sweep(grid.runs(), store, InThisProcess())
+    options = ["--methods", method, "--noise", ",".join(noises), "--seeds", "20"]
     finished: list[dict[str, Record]] = []
     chance = random.Random(int(time.time()))
     for kill in range(3):
-        with Sweep(tmp_path / "killed.sqlite", grid) as sweep:
+        with Sweep(tmp_path / "killed.sqlite", options) as sweep:
             sweep.wait_for_line(chance.randint(15 * kill + 1, 15 * kill + 14))
             time.sleep(0.1 * chance.random())
             workers = psutil.Process(sweep.process.pid).children(recursive=True)
@@ -217,8 +220,8 @@ def test_a_sweep_killed_three_times_ends_with_the_rows_of_an_undisturbed_one(
             sweep.process.wait(10)
             assert all(has_ended(worker) for worker in workers)
         finished.append(rows(tmp_path / "killed.sqlite"))
-    with Sweep(tmp_path / "killed.sqlite", grid) as sweep:
-        assert sweep.process.wait(120) == 0
+    with Sweep(tmp_path / "killed.sqlite", options) as sweep:
+        assert sweep.process.wait(300) == 0
         assert f"{60 - len(finished[-1])} runs done (0 failed)" in sweep.process.stdout.read()
     calm, killed = rows(tmp_path / "calm.sqlite"), rows(tmp_path / "killed.sqlite")
     assert len(calm) == 60
@@ -238,7 +241,7 @@ class Sweep:
 
     def __init__(self, store: Path, options: list[str]) -> None:
         command = [sys.executable, "-m", "quietgraph", "bench", "run", "--datasets", "sbm"]
-        command += ["--store", str(store), "--jobs", "2", "--no-cache", *options]
+        command += ["--store", str(store), "--no-cache", *options]
         self.log = store.with_suffix(f".{random.getrandbits(32)}.log")
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
@@ -259,10 +262,10 @@ class Sweep:
         return self.log.read_text()
 
     def wait_for_line(self, count: int) -> None:
-        within(60, lambda: f"[{count}/60]" in self.said)
+        within(300, lambda: f"[{count}/60]" in self.said)
 
     def wait_for_workers(self, count: int) -> list[psutil.Process]:
-        return within(60, lambda: busy_children(self.process.pid, count))
+        return within(120, lambda: busy_children(self.process.pid, count))
 
 
 def busy_children(parent: int, count: int) -> list[psutil.Process] | None:

@@ -7,7 +7,9 @@ from quietgraph.classify.attention import (
     mean_direction,
 )
 from quietgraph.classify.folds import hold_out, stratified_folds
-from quietgraph.classify.linear import LinearFit, accuracy, fit_linear, fit_ridge
+from quietgraph.classify.linear import LinearFit, accuracy, fit_linear, fit_ridge, ridge_path
+from quietgraph.classify.mixture import fit_mixture, self_trained_ridge
+from quietgraph.classify.smoothing import flattened_scores, smooth_rows, smoothed_attributes
 from quietgraph.classify.suspects import suspect_table
 
 __all__ = [
@@ -16,10 +18,16 @@ __all__ = [
     "attention_matrix",
     "centre_rows",
     "fit_linear",
+    "fit_mixture",
     "fit_ridge",
+    "flattened_scores",
     "hold_out",
     "low_rank_attention",
     "mean_direction",
+    "ridge_path",
+    "self_trained_ridge",
+    "smooth_rows",
+    "smoothed_attributes",
     "stratified_folds",
     "suspect_table",
 ]

@@ -48,7 +48,7 @@ def fit_ridge(
     """
     labelled = features[train]
     targets = F.one_hot(labels[train], num_classes).to(features.dtype) - 1 / num_classes
-    solutions = _ridge_path(labelled, targets, tuple(penalties))
+    solutions = ridge_path(labelled, targets, tuple(penalties))
     return _choose(features, labels, validation, solutions)
 
 
@@ -83,7 +83,7 @@ def accuracy(scores: Scores, labels: Labels, where: Mask) -> float:
     return float((scores[where].argmax(dim=1) == labels[where]).float().mean())
 
 
-def _ridge_path(
+def ridge_path(
     labelled: Tensor, targets: Tensor, penalties: tuple[float, ...]
 ) -> dict[float, Tensor]:
     """Solve for all penalties at once through one eigendecomposition of the smaller Gram matrix."""

@@ -31,7 +31,7 @@ def num_steps(teleport: float) -> int:
 
 
 class DiffusedFeatures:
-    """Rows of (S + I) / 2 @ features, diffused once where that fits, else at every call."""
+    """Rows of S @ features, diffused once where that fits in memory, else at every call."""
 
     def __init__(
         self, operator: CSR, features: Features, teleport: float, *, most_kept: int = _MOST_KEPT
@@ -46,12 +46,12 @@ class DiffusedFeatures:
         if self.kept is not None:
             return self.kept[nodes] @ weight
         plain = project(self.features, weight)
-        return ((diffuse(self.operator, plain, self.teleport) + plain) / 2)[nodes]
+        return diffuse(self.operator, plain, self.teleport)[nodes]
 
     def _diffuse_all(self) -> Tensor:
         dense = self.features.to_dense() if isinstance(self.features, CSR) else self.features
         blocks = [
-            (diffuse(self.operator, block, self.teleport) + block) / 2
+            diffuse(self.operator, block, self.teleport)
             for block in torch.split(dense, _BLOCK, dim=1)
         ]
         return torch.cat(blocks, dim=1)

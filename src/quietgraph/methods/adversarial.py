@@ -116,19 +116,18 @@ def project_total(chances: Tensor, most: float) -> Tensor:
     A symmetric matrix counts every pair twice. The nearest one is a common shift, then a clamp;
     the shift is found by bisection.
     """
-    clamped = chances.clamp(0, 1)
-    if float(clamped.sum()) / 2 <= most:
-        return clamped
-    low, high = float(chances.min()) - 1, float(chances.max())
+    raised = chances[chances > 0]  # the others stay 0, whatever the shift
+    if float(raised.clamp_max(1).sum()) / 2 <= most:
+        return chances.clamp(0, 1)
+    low, high = 0.0, float(raised.max())
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        clamped = (chances - middle).clamp(0, 1)
-        total = float(clamped.sum()) / 2
-        if total > most:
+        spare = most - float((raised - middle).clamp(0, 1).sum()) / 2
+        if spare < 0:
             low = middle
         else:
             high = middle
-            if most - total < _TOLERANCE:
+            if spare < _TOLERANCE:
                 break
     return (chances - high).clamp(0, 1)
 

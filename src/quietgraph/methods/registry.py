@@ -9,6 +9,7 @@ METHODS: dict[str, str] = {
     "gcl-lr-attention": "quietgraph.methods.gcl_lr_attention:GCLLRAttention",
     "gcl-lrr": "quietgraph.methods.gcl_lrr:GCLLRR",
     "gcn": "quietgraph.methods.gcn:GCN",
+    "quiet": "quietgraph.methods.quiet:Quiet",
 }
 
 
