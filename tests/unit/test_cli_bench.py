@@ -74,6 +74,15 @@ def test_run_writes_rows_and_says_so(tmp_path: Path) -> None:
     assert printed("run", *options).startswith("0 runs done (0 failed), 2 were there")
 
 
+def test_clean_validation_labels_are_a_setting_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "results.sqlite"
+    options = ["--datasets", "sbm", "--methods", "gcn:epochs=3", "--seeds", "1", "--store", path]
+    printed("run", *options, "--noise", "none,symmetric:0.4", "--clean-validation")
+    with Store(path) as opened:
+        noises = {record.key.noise for record in opened.records()}
+    assert noises == {"none", "symmetric:0.4+clean-validation"}
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

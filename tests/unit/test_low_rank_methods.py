@@ -19,7 +19,7 @@ def fit(name: str, **parameters):
 
 
 def test_plain_attention_is_the_papers_formula() -> None:
-    model = fit("gcl-lr-attention", attention="plain", centre=False)
+    model = fit("gcl-lr-attention", attention="plain", centre=False, smoothing=0)
     embeddings = torch.from_numpy(model.embeddings_).double()
     gram = embeddings @ embeddings.T
     attended = gram @ embeddings / torch.linalg.eigvalsh(gram)[-1]
@@ -42,6 +42,7 @@ def test_residual_attention_puts_both_side_by_side() -> None:
         {"output": "relu"},
         {"node_drop": 0.1, "edge_add": 0.1},
         {"intra_view": True},
+        {"smoothing": 3},
         {"anchors": 40},
         {"prototype_weight": 0.0, "rank_weight": 0.0},
         {"fine_prototypes": 0},

@@ -1,5 +1,6 @@
 """A sweep that survives: only what is missing is run, every finished run is kept at once."""
 
+import time
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
@@ -14,10 +15,6 @@ from quietgraph.bench.store import Store
 
 class Engine(Protocol):
     """Where runs are carried out."""
-
-    @property
-    def jobs(self) -> int | None:
-        """How many runs at a time, where that is known."""
 
     def records(self, runs: Sequence[Run]) -> Generator[Record]:
         """Yield the record of each run as it finishes; closing it ends what is under way."""
@@ -50,7 +47,7 @@ def run_sweep(
     finished = store.finished(keys.values(), keep_failures=not retry_failures)
     absent = [run for run in runs if keys[run].digest not in finished]
     missing = longest_first(absent, _durations(store))
-    clock = _Clock(missing, engine.jobs or 1)
+    clock = _Clock(missing)
     new: list[Record] = []
     tell = tell or (lambda _: None)
     tell(Progress(len(runs) - len(missing), len(runs), None, None))
@@ -66,12 +63,12 @@ def run_sweep(
 
 
 class _Clock:
-    """Estimates what remains from the mean duration per dataset and variant in this sweep."""
+    """Estimates what remains: mean durations of what is left, at the pace of this sweep so far."""
 
-    def __init__(self, runs: list[Run], jobs: int) -> None:
+    def __init__(self, runs: list[Run]) -> None:
         self.left = Counter((run.dataset, run.variant) for run in runs)
         self.seconds: dict[tuple[str, str], list[float]] = {}
-        self.jobs = jobs
+        self.started = time.monotonic()
 
     def tick(self, record: Record) -> None:
         cell = (record.key.dataset, record.key.method)
@@ -82,8 +79,10 @@ class _Clock:
         every = [value for values in self.seconds.values() for value in values]
         overall = sum(every) / len(every)
         means = {cell: sum(values) / len(values) for cell, values in self.seconds.items()}
-        expected = (count * means.get(cell, overall) for cell, count in self.left.items())
-        return sum(expected) / self.jobs
+        expected = sum(count * means.get(cell, overall) for cell, count in self.left.items())
+        # Seconds of waiting for a second of work: below 1 with several workers.
+        pace = (time.monotonic() - self.started) / max(sum(every), 1e-9)
+        return expected * pace
 
 
 def _durations(store: Store) -> dict[tuple[str, str], float]:

@@ -49,19 +49,24 @@ def run(  # noqa: PLR0917
     engine: Annotated[str, typer.Option(help="Where to run: local or ray.")] = "local",
     address: Annotated[str | None, typer.Option(help="Ray cluster to use.")] = None,
     keep_failures: Annotated[
-        bool, typer.Option(help="Do not try runs again that failed before.")
+        bool, typer.Option("--keep-failures", help="Do not try runs again that failed before.")
+    ] = False,
+    clean_validation: Annotated[
+        bool, typer.Option("--clean-validation", help="Leave validation labels without noise.")
     ] = False,
     cache: Annotated[
         Path | None, typer.Option(help="Folder for embeddings (default: the user's cache).")
     ] = None,
-    no_cache: Annotated[bool, typer.Option(help="Compute every embedding anew.")] = False,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Compute every embedding anew.")
+    ] = False,
     data_root: RootOption = None,
 ) -> None:
     """Run a grid; what the store already has is not run again."""
     grid = Grid(
         datasets=names(datasets),
         methods=names(methods),
-        noise=names(noise),
+        noise=[text + "+clean-validation" * clean_validation for text in names(noise)],
         seeds=parse_seeds(seeds),
         split=split,
         data_root=data_root,

@@ -61,23 +61,13 @@ def attack(
     """
     flip = torch.where(adjacency > 0, -adjacency, torch.ones_like(adjacency))
     flip.fill_diagonal_(0)
-    most = settings.edge_share * float((adjacency > 0).sum()) / 2
-    chances, moves = torch.zeros_like(adjacency), torch.zeros_like(features)
-    before = 0.0
-    for step in range(1, settings.steps + 1):
-        value, edge_slope, feature_slope = _slopes(
-            cost, features + moves, adjacency + chances * flip, flip
-        )
-        before = value if step == 1 else before
-        chances = chances + settings.edge_step / step**0.5 * edge_slope
-        chances = project_total(chances, most)
-        moves = moves + settings.feature_step * feature_slope.sign()
-        moves = moves.clamp(-settings.feature_limit, settings.feature_limit)
-    flipped = _draw_pairs(chances, generator)
-    changed = features + moves, adjacency + flipped * flip
+    chances, moves, before = _climb(features, adjacency, flip, cost, settings)
+    draws = torch.rand(chances.shape, generator=generator).to(chances)
+    upper = torch.triu(draws < chances, diagonal=1).to(chances)
+    moved, flipped = features + moves, adjacency + (upper + upper.T) * flip
     with torch.no_grad():
-        after = float(cost(changed[0], normalise_dense(changed[1])))
-    return Attacked(*changed, before, after)
+        after = float(cost(moved, normalise_dense(flipped)))
+    return Attacked(moved, flipped, before, after)
 
 
 def similarity_excess(
@@ -132,6 +122,23 @@ def project_total(chances: Tensor, most: float) -> Tensor:
     return (chances - high).clamp(0, 1)
 
 
+def _climb(
+    features: Tensor, adjacency: Tensor, flip: Tensor, cost: Cost, settings: AttackSettings
+) -> tuple[Tensor, Tensor, float]:
+    """Return the chances of flips, the moves of features and the cost before the first step."""
+    most = settings.edge_share * float((adjacency > 0).sum()) / 2
+    limit, costs = settings.feature_limit, []
+    chances, moves = torch.zeros_like(adjacency), torch.zeros_like(features)
+    for step in range(1, settings.steps + 1):
+        value, edge_slope, feature_slope = _slopes(
+            cost, features + moves, adjacency + chances * flip, flip
+        )
+        costs.append(value)
+        chances = project_total(chances + settings.edge_step / step**0.5 * edge_slope, most)
+        moves = (moves + settings.feature_step * feature_slope.sign()).clamp(-limit, limit)
+    return chances, moves, costs[0]
+
+
 def _slopes(
     cost: Cost, features: Tensor, adjacency: Tensor, flip: Tensor
 ) -> tuple[float, Tensor, Tensor]:
@@ -142,9 +149,3 @@ def _slopes(
         by_features, by_edges = torch.autograd.grad(value, (features, adjacency))
     by_flips = by_edges * flip
     return float(value.detach()), by_flips + by_flips.T, by_features
-
-
-def _draw_pairs(chances: Tensor, generator: torch.Generator) -> Tensor:
-    draws = torch.rand(chances.shape, generator=generator).to(chances)
-    upper = torch.triu(draws < chances, diagonal=1).to(chances)
-    return upper + upper.T

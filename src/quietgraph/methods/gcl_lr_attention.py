@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from quietgraph.classify import attention_matrix
+from quietgraph.graph import Graph
 from quietgraph.methods.low_rank import LowRankContrast
 from quietgraph.params import param
 from quietgraph.types import Embeddings
@@ -18,6 +19,9 @@ from quietgraph.types import Embeddings
 class GCLLRAttention(LowRankContrast):
     """Low-rank contrastive embeddings, attention, linear classifier (GCL-LR-Attention)."""
 
+    smoothing: int = param(
+        10, "propagations that average the features over neighbours", low=0, after_embedding=True
+    )
     attention: str = param(
         "residual",
         "features: embeddings beside attended ones (residual), or F = K H / lambda_1 alone (plain)",
@@ -25,14 +29,14 @@ class GCLLRAttention(LowRankContrast):
         after_embedding=True,
     )
 
-    def _prepare(self, embeddings: Embeddings) -> dict[str, Tensor]:
-        state = super()._prepare(embeddings)
-        attended = attention_matrix(super()._features(embeddings, state))
-        return {**state, "attention": attended}
+    def _prepare(self, embeddings: Embeddings, graph: Graph) -> dict[str, Tensor]:
+        state = super()._prepare(embeddings, graph)
+        rows = super()._features(embeddings, graph, state)
+        return {**state, "attention": attention_matrix(rows)}
 
-    def _features(self, embeddings: Embeddings, state: dict[str, Tensor]) -> Tensor:
-        plain = super()._features(embeddings, state)
-        attended = plain @ state["attention"]
+    def _features(self, embeddings: Embeddings, graph: Graph, state: dict[str, Tensor]) -> Tensor:
+        rows = super()._features(embeddings, graph, state)
+        attended = rows @ state["attention"]
         if self.attention == "plain":
             return attended
-        return torch.cat([plain, F.normalize(attended, dim=1)], dim=1)
+        return torch.cat([rows, F.normalize(attended, dim=1)], dim=1)

@@ -16,7 +16,6 @@ from quietgraph.params import param
 from quietgraph.types import Labels, Mask, Probabilities, Scalar
 
 _SOFTENING = 10  # of the teacher where the views disagree
-_PLACE = 0.6  # of the last threshold between the scores of an undecided and a fitted node
 
 
 @final
@@ -32,7 +31,7 @@ class JoSRC(LabelledSiamese):
     presets: ClassVar[dict[str, dict[str, Any]]] = PRESETS
 
     settling: float = param(
-        0.2, "share of the epochs with labels before doubted ones are replaced", low=0, high=1
+        0.1, "share of the epochs with labels before doubted ones are replaced", low=0, high=1
     )
     smoothing: float | None = param(
         None,
@@ -41,9 +40,10 @@ class JoSRC(LabelledSiamese):
         high=0.9,
     )
     threshold: float = param(
-        0.6, "agreement a label needs at the end of the warm-up (tau)", low=0, high=1
+        0.6, "agreement a label needs once labels have settled (tau)", low=0, high=1
     )
-    label_weight: float = param(1.0, "weight of labels and consistency beside the views", low=0)
+    last_threshold: float = param(0.9, "agreement it needs in the end", low=0, high=1)
+    label_weight: float = param(0.05, "weight of labels and consistency beside the views", low=0)
     consistency: float = param(0.5, "weight of agreeing views against labels", low=0, high=1)
 
     def _trainer(self, siamese: Siamese, task: Task) -> "_Trainer":
@@ -64,7 +64,8 @@ class _Trainer(LabelledTrainer):
         nodes = self.draw_labelled()
         look = self.siamese.look(self.siamese.draw_nodes(nodes))
         given = smooth_labels(self.task.labels[nodes], self.task.num_classes, self.smoothing)
-        first, second = (self.head(each[: len(nodes)]).log_softmax(1) for each in look.embeddings)
+        everyone = [self.head(each).log_softmax(dim=1) for each in look.embeddings]
+        first, second = (each[: len(nodes)] for each in everyone)
         with torch.no_grad():
             clean = agreement((first.exp() + second.exp()) / 2, given) >= self._threshold(epoch)
         weight, share = self.settings.label_weight, self.settings.consistency
@@ -77,7 +78,7 @@ class _Trainer(LabelledTrainer):
         values = {
             "views": self.siamese.loss(look, kept=_contrasted(clean, len(look.embeddings[0]))),
             "labels": label_cost(first, targets) + label_cost(second, targets),
-            "consistency": symmetric_divergence(first, second),
+            "consistency": symmetric_divergence(everyone[0], everyone[1]),
         }
         labels = (1 - share) * values["labels"] + share * values["consistency"]
         return {"loss": values["views"] + weight * labels, **values}
@@ -112,7 +113,7 @@ class _Trainer(LabelledTrainer):
         )
         if passed < settling:
             return level * passed / settling
-        last = last_threshold(self.task.num_classes, self.smoothing)
+        last = self.settings.last_threshold
         return level + (last - level) * (passed - settling) / max(1e-9, 1 - settling)
 
     def _teach(self, look: Look, count: int) -> Probabilities:
@@ -134,19 +135,6 @@ def agreement(chances: Probabilities, given: Probabilities) -> Tensor:
     middle = (chances + given) / 2
     split = [torch.xlogy(each, each) - torch.xlogy(each, middle) for each in (chances, given)]
     return 1 - (split[0] + split[1]).sum(dim=1) / (2 * math.log(2))
-
-
-def last_threshold(num_classes: int, smoothing: float) -> float:
-    """Return a threshold that a fitted label passes and an undecided prediction does not.
-
-    With many classes or little smoothing the agreement of a one-hot prediction with its label
-    lies above that of a uniform one; the threshold lies between, nearer to the former.
-    """
-    given = smooth_labels(torch.zeros(1, dtype=torch.int64), num_classes, smoothing)
-    fitted = F.one_hot(torch.zeros(1, dtype=torch.int64), num_classes).float()
-    high = float(agreement(fitted, given))
-    low = float(agreement(torch.full_like(given, 1 / num_classes), given))
-    return low + _PLACE * (high - low)
 
 
 def choose_targets(

@@ -28,19 +28,21 @@ from quietgraph.params import param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Mask, Scores
 
+_LENGTH = 4.0  # of the embeddings that the head sees
 _HEAD = "head."
 _FROM_HEAD = "from_head"
 
 
 class Head(nn.Linear):
-    """Class scores, linear in embeddings scaled to a mean square of 1.
+    """Class scores, linear in embeddings of one length.
 
-    Without the scaling the small embeddings of row-normalised features teach a head too slowly.
+    The length is a choice between two evils: the tiny embeddings of row-normalised features
+    teach a head nothing, and with long ones it has all labels by heart before any is judged.
     """
 
     def forward(self, embeddings: Embeddings) -> Scores:
         """Return class scores [nodes, classes]."""
-        return super().forward(F.normalize(embeddings, dim=1) * self.in_features**0.5)
+        return super().forward(F.normalize(embeddings, dim=1) * _LENGTH)
 
 
 class LabelledTrainer(nn.Module):
@@ -87,7 +89,7 @@ class LabelledTrainer(nn.Module):
 class LabelledSiamese(SiameseParameters, NodeClassifier):
     """Siamese networks that also learn from the labels they trust."""
 
-    warm_up: int = param(250, "epochs of contrast before labels count", low=0)
+    warm_up: int = param(150, "epochs of contrast before labels count", low=0)
     most_labelled: int = param(2048, "most training nodes in a step", low=2)
     classifier: str = param("inductive", PROBE_HELP, choices=PROBES)
     predict_from: str = param(

@@ -6,7 +6,14 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from quietgraph.classify import LinearFit, centre_rows, fit_linear, fit_ridge, mean_direction
+from quietgraph.classify import (
+    LinearFit,
+    centre_rows,
+    fit_linear,
+    fit_ridge,
+    mean_direction,
+    smooth_rows,
+)
 from quietgraph.embed import (
     ContrastSettings,
     GCNEncoder,
@@ -14,6 +21,7 @@ from quietgraph.embed import (
     ViewRates,
     encode,
     normalise_rows,
+    normalised_adjacency,
     train_embeddings,
 )
 from quietgraph.graph import Graph
@@ -67,6 +75,9 @@ class LowRankContrast(TwoStageClassifier):
     learning_rate: float = param(1e-3, "step size of Adam", low=0)
     weight_decay: float = param(1e-5, "weight decay of Adam", low=0)
     centre: bool = param(True, "unit rows less their mean before classifying", after_embedding=True)
+    smoothing: int = param(
+        0, "propagations that average the features over neighbours", low=0, after_embedding=True
+    )
     classifier: str = param(
         "ridge",
         "linear classifier: ridge, or the gradient descent of the paper",
@@ -83,8 +94,8 @@ class LowRankContrast(TwoStageClassifier):
         return Embedded(encode(encoder, graph, features), weights, history)
 
     def _decide(self, embeddings: Embeddings, task: Task) -> Decision:
-        state = self._prepare(embeddings)
-        features = self._features(embeddings, state)
+        state = self._prepare(embeddings, task.graph)
+        features = self._features(embeddings, task.graph, state)
         fit = _CLASSIFIERS[self.classifier](
             features,
             task.labels,
@@ -95,13 +106,16 @@ class LowRankContrast(TwoStageClassifier):
         notes = {self.classifier: fit.chosen, "validation_accuracy": fit.validation_accuracy}
         return Decision(fit.scores(features), {**state, "weight": fit.weight}, notes)
 
-    def _prepare(self, embeddings: Embeddings) -> dict[str, Tensor]:
+    def _prepare(self, embeddings: Embeddings, graph: Graph) -> dict[str, Tensor]:  # noqa: ARG002
         """Return what the features need to know of all embeddings."""
         return {"mean": mean_direction(embeddings)}
 
-    def _features(self, embeddings: Embeddings, state: dict[str, Tensor]) -> Tensor:
+    def _features(self, embeddings: Embeddings, graph: Graph, state: dict[str, Tensor]) -> Tensor:
         """Return what the classifier sees [nodes, features]."""
-        return centre_rows(embeddings, state["mean"]) if self.centre else embeddings
+        rows = centre_rows(embeddings, state["mean"]) if self.centre else embeddings
+        if self.smoothing == 0:
+            return rows
+        return smooth_rows(normalised_adjacency(graph), rows, steps=self.smoothing)
 
     def _apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
         encoder = self._encoder(graph.num_features, seed=0).to(graph.device)
@@ -114,7 +128,7 @@ class LowRankContrast(TwoStageClassifier):
         )
         features = normalise_rows(graph.features, self.feature_norm)
         embeddings = encode(encoder, graph, features)
-        return self._features(embeddings, state) @ state["weight"], embeddings
+        return self._features(embeddings, graph, state) @ state["weight"], embeddings
 
     def _encoder(self, num_features: int, seed: int) -> GCNEncoder:
         draws = torch_generator(seed, "encoder")

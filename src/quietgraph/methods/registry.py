@@ -6,10 +6,28 @@ from quietgraph.errors import UnknownNameError
 from quietgraph.methods.base import NodeClassifier
 
 METHODS: dict[str, str] = {
+    "quiet": "quietgraph.methods.quiet:Quiet",
     "gcl-lr-attention": "quietgraph.methods.gcl_lr_attention:GCLLRAttention",
     "gcl-lrr": "quietgraph.methods.gcl_lrr:GCLLRR",
     "gcn": "quietgraph.methods.gcn:GCN",
-    "quiet": "quietgraph.methods.quiet:Quiet",
+    "s2gc": "quietgraph.methods.s2gc:S2GC",
+    "gce": "quietgraph.methods.gce:GCE",
+    "unionnet": "quietgraph.methods.unionnet:UnionNET",
+    "nrgnn": "quietgraph.methods.nrgnn:NRGNN",
+    "rtgnn": "quietgraph.methods.rtgnn:RTGNN",
+    "sugrl": "quietgraph.methods.sugrl:SUGRL",
+    "merit": "quietgraph.methods.merit:MERIT",
+    "ariel": "quietgraph.methods.ariel:ARIEL",
+    "sfa": "quietgraph.methods.sfa:SFA",
+    "sel-cl": "quietgraph.methods.sel_cl:SelCL",
+    "jo-src": "quietgraph.methods.jo_src:JoSRC",
+    "grand-plus": "quietgraph.methods.grand_plus:GRANDPlus",
+    "gfsa": "quietgraph.methods.gfsa:GFSA",
+    "hongat": "quietgraph.methods.hongat:HONGAT",
+    "crgnn": "quietgraph.methods.crgnn:CRGNN",
+    "cgnn": "quietgraph.methods.cgnn:CGNN",
+    "graphcl": "quietgraph.methods.graphcl:GraphCL",
+    "tedgcn": "quietgraph.methods.tedgcn:TEDGCN",
 }
 
 

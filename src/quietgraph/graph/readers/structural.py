@@ -1,0 +1,83 @@
+"""Features of a graph that has none: size, importance and place of every node.
+
+All three hardly change when a graph grows: degrees are local, importance is told as a multiple of
+the mean, and the place is measured from landmarks that are named by their ids.
+"""
+
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import scipy.sparse
+
+from quietgraph.graph.sparse import CSR
+
+LANDMARKS: Final = 64
+_DAMPING: Final = 0.85
+_WALK_STEPS: Final = 4
+_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+
+def structural_features(adjacency: CSR, landmarks: _Array) -> _Array:
+    """Return log degree, log PageRank and walk profiles [nodes, 2 + landmarks] float32.
+
+    The profile of node i at landmark l is log(1 + p / q): p is the chance that a walk of 1 to 4
+    steps (each length equally likely) from i ends in l, q the chance that an endless one does.
+
+    Args:
+        adjacency: Of the graph; its values are the weights of the edges.
+        landmarks: Positions of nodes with edges [landmarks].
+    """
+    matrix = adjacency.to_scipy().astype(np.float64)
+    degree = np.asarray(matrix.sum(axis=1)).ravel()
+    steps = scipy.sparse.diags(_inverse(degree)) @ matrix  # rows sum to 1, or to 0 if isolated
+    relative = page_rank(steps) * len(degree)
+    reached = np.zeros((len(degree), len(landmarks)))
+    reached[landmarks, np.arange(len(landmarks))] = 1.0
+    arrived = np.zeros_like(reached)
+    for _ in range(_WALK_STEPS):
+        reached = steps @ reached
+        arrived += reached / _WALK_STEPS
+    profiles = np.log1p(arrived * degree.sum() / degree[landmarks])
+    columns = [np.log1p(degree), np.log(relative), profiles]
+    return np.column_stack(columns).astype(np.float32)
+
+
+def choose_landmarks(adjacency: CSR, count: int = LANDMARKS) -> _Array:
+    """Return positions of well-linked nodes, first those of which no two are neighbours."""
+    pointer, columns = adjacency.row_pointer.numpy(), adjacency.columns.numpy()
+    links = np.diff(pointer)
+    order = np.argsort(-links, kind="stable")
+    order = order[links[order] > 0]
+    chosen: list[int] = []
+    near = np.zeros(len(links), dtype=bool)
+    for node in order:
+        if len(chosen) == count:
+            break
+        if not near[node]:
+            chosen.append(int(node))
+            near[columns[pointer[node] : pointer[node + 1]]] = True
+    spare = order[~np.isin(order, chosen)]
+    return np.array([*chosen, *spare[: count - len(chosen)]], dtype=np.int64)
+
+
+def page_rank(steps: Any) -> _Array:
+    """Return how often a walker who jumps with probability 0.15 is at each node [nodes].
+
+    Args:
+        steps: Chance of each step, rows sum to 1; a row of zeros jumps [nodes, nodes] sparse.
+    """
+    size = steps.shape[0]
+    stuck = np.asarray(steps.sum(axis=1)).ravel() == 0
+    backwards = steps.T.tocsr()
+    rank: _Array = np.full(size, 1 / size)
+    for _ in range(100):
+        jumping = 1 - _DAMPING + _DAMPING * rank[stuck].sum()
+        moved = _DAMPING * (backwards @ rank) + jumping / size
+        change, rank = np.abs(moved - rank).sum(), moved
+        if change < 1e-10:
+            break
+    return rank
+
+
+def _inverse(values: _Array) -> _Array:
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
