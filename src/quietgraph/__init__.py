@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from quietgraph.graph import Graph, block_model
 
 if TYPE_CHECKING:
-    from quietgraph.bench.datasets import Dataset, load
+    from quietgraph.bench.datasets import Dataset
+    from quietgraph.bench.own_data import OwnData, load
     from quietgraph.methods import METHODS, NodeClassifier, get_method, load_model
 
 __version__ = version("quietgraph")
@@ -26,7 +27,8 @@ _LATER = {
     "METHODS": "quietgraph.methods",
     "NodeClassifier": "quietgraph.methods",
     "get_method": "quietgraph.methods",
-    "load": "quietgraph.bench.datasets",
+    "OwnData": "quietgraph.bench.own_data",
+    "load": "quietgraph.bench.own_data",
     "load_model": "quietgraph.methods",
 }
 
@@ -35,6 +37,7 @@ __all__ = [
     "Dataset",
     "Graph",
     "NodeClassifier",
+    "OwnData",
     "block_model",
     "get_method",
     "load",

@@ -14,7 +14,6 @@ from quietgraph.methods.jo_src import (
     agreement,
     choose_targets,
     label_cost,
-    last_threshold,
     smooth_labels,
     symmetric_divergence,
 )
@@ -42,19 +41,6 @@ def test_agreement_of_sure_predictions_is_as_computed_by_hand(
     right, other = F.one_hot(torch.tensor([0, 3]), 7).float().split(1)
     assert agreement(right, given).item() == pytest.approx(fitted, abs=0.005)
     assert agreement(other, given).item() == pytest.approx(wrong, abs=0.005)
-
-
-@pytest.mark.parametrize(
-    ("num_classes", "smoothing"), [(2, 0.1), (3, 0.1), (5, 0.3), (7, 0.3), (15, 0.3), (40, 0.3)]
-)
-def test_the_last_threshold_rejects_undecided_and_admits_fitted_nodes(
-    num_classes: int, smoothing: float
-) -> None:
-    given = smooth_labels(LABEL, num_classes, smoothing)
-    undecided = torch.full((1, num_classes), 1 / num_classes)
-    fitted = F.one_hot(LABEL, num_classes).float()
-    threshold = last_threshold(num_classes, smoothing)
-    assert agreement(undecided, given).item() < threshold < agreement(fitted, given).item()
 
 
 def test_targets_are_labels_teachers_or_nearly_uniform() -> None:

@@ -147,7 +147,7 @@ def _facts(name: str) -> _Facts:
     if Path(name).exists():
         raise InvalidParameterError(
             f"'{name}' is a path, and load takes the name of a dataset ({', '.join(DATASETS)}). "
-            "Build a Graph from your own data and hand it to fit."
+            "Read your own data with quietgraph.load, or quietgraph fit PATH."
         )
     raise UnknownNameError("dataset", name, DATASETS)
 

@@ -1,26 +1,40 @@
-"""Which given labels are probably wrong."""
+"""Which given labels are probably wrong, and who speaks for and against them."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+import torch
+import torch.nn.functional as F
+from torch import Tensor
 
-from quietgraph.types import UNKNOWN, Labels, Probabilities
+from quietgraph.errors import UnknownNameError
+from quietgraph.graph import CSR
+from quietgraph.types import UNKNOWN, Embeddings, Labels, Probabilities
+
+COLUMNS: Final = ("plain", "evidence", "cleanlab")
+_VOTERS: Final = 20_000  # labelled nodes among which the nearest are looked for, at most
+_BLOCK: Final = 1024  # rows compared at once
 
 
 def suspect_table(
-    probabilities: Probabilities, labels: Labels, classes: np.ndarray[Any, Any]
+    probabilities: Probabilities,
+    labels: Labels,
+    classes: np.ndarray[Any, Any],
+    *,
+    num_wrong: int | None = None,
 ) -> pd.DataFrame:
     """Return the labelled nodes, most suspicious first.
 
     Columns: node, given, suggested, score (probability of the suggested label less that of the
     given one; above 0 where another label is likelier), given_probability,
-    suggested_probability.
+    suggested_probability, is_issue (among the first `num_wrong`, and another label is likelier).
 
     Args:
         probabilities: Out-of-fold, so that no node voted for itself [nodes, classes].
         labels: Given labels as class codes, -1 unknown [nodes].
         classes: Label value of each class code.
+        num_wrong: How many labels are probably wrong in all; None: all that look wrong.
     """
     known = (labels != UNKNOWN).cpu().numpy()
     nodes = np.flatnonzero(known)
@@ -42,4 +56,100 @@ def suspect_table(
             "suggested_probability": chances[rows, suggested],
         }
     )
-    return table.sort_values("score", ascending=False, kind="stable", ignore_index=True)
+    table = table.sort_values("score", ascending=False, kind="stable", ignore_index=True)
+    first = table.index < (len(table) if num_wrong is None else num_wrong)
+    table["is_issue"] = (table["score"] > 0) & first
+    return table
+
+
+def with_votes(table: pd.DataFrame, votes: dict[str, Tensor], classes: Any) -> pd.DataFrame:
+    """Return the suspects with what others say of each: shares for the given and suggested label.
+
+    Args:
+        table: Of `suspect_table`.
+        votes: Share of each class by the name of the voters [nodes, classes]; NaN without voters.
+        classes: Label value of each class code.
+    """
+    nodes, known = table["node"].to_numpy(), pd.Index(classes)
+    codes = {name: known.get_indexer(table[name]) for name in ("given", "suggested")}
+    columns = {
+        f"{voters}_{name}": shares.double().numpy()[nodes, codes[name]]
+        for voters, shares in votes.items()
+        for name in codes
+    }
+    return table.assign(**columns)
+
+
+def cleanlab_columns(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the suspects as cleanlab's users know them, in the order of the nodes.
+
+    Columns: is_label_issue, label_quality (cleanlab's normalised margin: 0 = surely wrong,
+    1 = surely right), given_label, predicted_label; the index is the node.
+    """
+    ordered = table.set_index("node").sort_index()
+    return pd.DataFrame(
+        {
+            "is_label_issue": ordered["is_issue"],
+            "label_quality": (1 - ordered["score"]) / 2,
+            "given_label": ordered["given"],
+            "predicted_label": ordered["suggested"],
+        }
+    )
+
+
+def check_columns(name: str) -> None:
+    """Raise where a set of columns is asked for that does not exist."""
+    if name not in COLUMNS:
+        raise UnknownNameError("set of columns", name, COLUMNS)
+
+
+def neighbour_shares(adjacency: CSR, labels: Labels, num_classes: int) -> Tensor:
+    """Return the share of each class among a node's labelled neighbours [nodes, classes].
+
+    Neighbours count by the weight of their edge; NaN where none has a label.
+    """
+    rows, columns = adjacency.rows.cpu(), adjacency.columns.cpu().long()
+    told = labels.cpu()[columns]
+    known = told != UNKNOWN
+    votes = torch.zeros(adjacency.shape[0] * num_classes, dtype=torch.float64)
+    places = rows[known] * num_classes + told[known]
+    votes.index_add_(0, places, adjacency.values.cpu().double()[known])
+    votes = votes.view(-1, num_classes)
+    return votes / votes.sum(dim=1, keepdim=True)
+
+
+def nearest_shares(
+    embeddings: Embeddings,
+    labels: Labels,
+    num_classes: int,
+    *,
+    generator: torch.Generator,
+    nearest: int = 10,
+) -> Tensor:
+    """Return the share of each class among the labelled nodes nearest by cosine [nodes, classes].
+
+    Only labelled nodes are asked about, the other rows are NaN; no node votes for itself. Above
+    20,000 labelled nodes the nearest are looked for among that many drawn ones.
+
+    Args:
+        embeddings: One row per node [nodes, dim].
+        labels: Given labels as class codes, -1 unknown [nodes].
+        num_classes: Number of classes.
+        generator: Draws the voters where there are too many.
+        nearest: How many vote.
+    """
+    asked = (labels != UNKNOWN).nonzero().squeeze(1)
+    voters = asked
+    if len(voters) > _VOTERS:
+        voters = asked[torch.randperm(len(asked), generator=generator)[:_VOTERS]]
+    shares = torch.full((len(labels), num_classes), torch.nan, dtype=torch.float64)
+    count = min(nearest, len(voters) - 1)
+    if count < 1:
+        return shares
+    directions = F.normalize(embeddings.double(), dim=1)
+    told = F.one_hot(labels[voters], num_classes).double()
+    for block in torch.split(asked, _BLOCK):
+        likeness = directions[block] @ directions[voters].T  # [block, voters]
+        likeness[block[:, None] == voters[None]] = -torch.inf
+        shares[block] = told[likeness.topk(count, dim=1).indices].mean(dim=1)
+    return shares

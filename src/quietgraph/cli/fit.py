@@ -1,22 +1,24 @@
 """`quietgraph fit`: learn from a noisy graph and write everything about it to a folder."""
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
-from quietgraph.bench.datasets import Dataset, load
-from quietgraph.bench.noise import Observation, apply_noise
-from quietgraph.bench.noise_setting import parse_noise, warn_if_uninformative
-from quietgraph.bench.protocol import fit_observed, score
+from quietgraph.bench.given import Given, given_of
+from quietgraph.bench.noise_setting import NoiseSetting, parse_noise, warn_if_uninformative
+from quietgraph.bench.own_data import OwnData, load
 from quietgraph.cli.app import app
 from quietgraph.cli.console import progress_bars, results, say
 from quietgraph.cli.listings import RootOption
 from quietgraph.errors import InvalidParameterError
-from quietgraph.methods import get_method
+from quietgraph.graph.readers import read_corrections
+from quietgraph.methods import NodeClassifier, get_method
 from quietgraph.params import parse_assignments
 from quietgraph.report.fit_run import FitRun, write_run
 
@@ -25,10 +27,13 @@ DEFAULT_METHOD = "gcl-lr-attention"
 
 @app.command(
     epilog="Examples:  quietgraph fit  |  quietgraph fit cora --noise asymmetric:0.4 --beside gcn"
-    "  |  quietgraph fit digits --set rank_weight=0.5 --out runs/mine"
+    "  |  quietgraph fit my_graph/ --column species=label  |  quietgraph fit my_graph/ --fix "
+    "suspects.csv"
 )
 def fit(  # noqa: PLR0917
-    source: Annotated[str, typer.Argument(help="A dataset name.")] = "digits",
+    source: Annotated[
+        str, typer.Argument(help="A dataset name, a folder of tables, or a graph file.")
+    ] = "digits",
     method: Annotated[
         str, typer.Option(help="Which method (quietgraph methods).")
     ] = DEFAULT_METHOD,
@@ -41,6 +46,21 @@ def fit(  # noqa: PLR0917
     noise: Annotated[
         str, typer.Option(help="Corrupt the labels first: symmetric:0.4, asymmetric:0.4, ...")
     ] = "none",
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            help="How to read a column of your own table: NAME=label, id, number, scaled, "
+            "category, text or ignore.",
+        ),
+    ] = None,
+    fix: Annotated[
+        Path | None,
+        typer.Option(help="Corrected labels: CSV with node,label, or an edited suspects.csv."),
+    ] = None,
+    drop_suspects: Annotated[
+        int, typer.Option(min=0, help="Forget this many suspicious labels and fit again.")
+    ] = 0,
     seed: Annotated[int, typer.Option(help="Decides split, noise and training.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder for the results.")] = None,
     data_root: RootOption = None,
@@ -49,67 +69,85 @@ def fit(  # noqa: PLR0917
     """Learn from a noisy graph: predictions, suspicious labels, embeddings, model, report."""
     setting = parse_noise(noise)
     chosen = get_method(method)
-    model = chosen(**parse_assignments(chosen, _split_settings(settings or [])), seed=seed)
+    model = chosen(**parse_assignments(chosen, _split_pairs("--set", settings)), seed=seed)
     others = [get_method(name)(seed=seed) for name in beside.split(",") if name]
-    dataset = load(source, seed=seed, data_root=data_root)
-    observation = apply_noise(dataset, setting, seed=seed)
-    say(_understood(dataset, observation))
-    warning = warn_if_uninformative(setting, len(dataset.classes))
-    if warning:
-        say(f"[yellow]note:[/] {warning}")
+    data = load(source, seed=seed, data_root=data_root, columns=_split_pairs("--column", columns))
+    given = given_of(data, setting, seed=seed)
+    _say_understood(given, setting)
+    given = given.correct(read_corrections(fix)) if fix else given
     with progress_bars():
-        for one in [model, *others]:
-            fit_observed(one, dataset, observation)
-        model.suspects()
+        given = _fit_all(given, model, others, drop_suspects)
+    for change in given.changes:
+        say(escape(change))
     run = FitRun(
         source=source,
         noise=str(setting),
         model=model,
-        dataset=dataset,
-        observation=observation,
-        metrics=score(model, dataset, observation),
-        beside={one: score(one, dataset, observation) for one in others},
+        given=given,
+        metrics=given.score(model),
+        beside={one: given.score(one) for one in others},
         command=_command(),
     )
-    folder = write_run(run, out or Path("runs") / f"{source}-{method}-{seed}")
+    folder = write_run(run, out or Path("runs") / f"{data.name}-{method}-{seed}")
     if as_json:
         typer.echo(json.dumps(run.facts(), indent=1))
     else:
         _print_results(run, folder)
 
 
+def _fit_all(
+    given: Given, model: NodeClassifier, others: list[NodeClassifier], drop_suspects: int
+) -> Given:
+    """Fit every model, and return what they were fitted on in the end."""
+    if drop_suspects:
+        given = given.drop(given.fit(model).suspects(), drop_suspects)
+    for one in [model, *others]:
+        given.fit(one)
+    model.suspects()
+    return given
+
+
 def _print_results(run: FitRun, folder: Path) -> None:
-    table = Table("method", "test accuracy", "macro-F1", "seconds")
+    scores = {"test accuracy": "test_accuracy", "macro-F1": "test_macro_f1"}
+    if run.own:
+        scores = {"agreement with held-out labels": "validation_accuracy"}
+    table = Table("method", *scores, "seconds")
     for row in run.comparison():
-        table.add_row(
-            row["method"],
-            f"{row['test_accuracy']:.3f}",
-            f"{row['test_macro_f1']:.3f}",
-            f"{row['seconds']:.1f}",
-        )
+        numbers = [f"{row[name]:.3f}" for name in scores.values()]
+        table.add_row(row["method"], *numbers, f"{row['seconds']:.1f}")
     results.print(table)
     results.print(run.suspects_sentence())
     results.print(f"report: {folder / 'report.html'}")
 
 
-def _understood(dataset: Dataset, observation: Observation) -> str:
-    graph, split = dataset.graph, dataset.split
-    wrong = int((observation.labels != dataset.labels)[split.labelled].sum())
-    labelled = int(split.labelled.sum())
-    return (
-        f"{dataset.name}: {graph.num_nodes:,} nodes, {graph.num_edges:,} edges, "
-        f"{graph.num_features:,} features, {len(dataset.classes)} classes; "
+def _say_understood(given: Given, setting: NoiseSetting) -> None:
+    data = given.data
+    if isinstance(data, OwnData):
+        for sentence in data.read.understood.sentences():
+            say(escape(sentence))
+        return
+    graph, split = data.graph, data.split
+    say(
+        f"{data.name}: {graph.num_nodes:,} nodes, {graph.num_edges:,} edges, "
+        f"{graph.num_features:,} features, {len(data.classes)} classes; "
         f"{int(split.train.sum()):,} labels to train on and {int(split.validation.sum()):,} to "
-        f"choose by, {wrong:,} of these {labelled:,} made wrong on purpose"
+        f"choose by, {int(given.wrong().sum()):,} of these {int(split.labelled.sum()):,} made "
+        "wrong on purpose"
     )
+    warning = warn_if_uninformative(setting, len(data.classes))
+    if warning:
+        say(f"[yellow]note:[/] {warning}")
 
 
-def _split_settings(pairs: list[str]) -> dict[str, str]:
-    for pair in pairs:
-        if "=" not in pair:
-            raise InvalidParameterError(f"--set takes key=value, got '{pair}'.")
-    return {pair.partition("=")[0]: pair.partition("=")[2] for pair in pairs}
+def _split_pairs(option: str, pairs: list[str] | None) -> dict[str, str]:
+    found = {}
+    for pair in pairs or []:
+        name, sign, value = pair.partition("=")
+        if not sign:
+            raise InvalidParameterError(f"{option} takes key=value, got '{pair}'.")
+        found[name] = value
+    return found
 
 
 def _command() -> str:
-    return " ".join(["quietgraph", *sys.argv[1:]])
+    return shlex.join(["quietgraph", *sys.argv[1:]])

@@ -1,29 +1,50 @@
 """`quietgraph predict`: answers of a saved model for a graph it has not seen."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import typer
+from rich.markup import escape
 
 from quietgraph.bench.datasets import load
+from quietgraph.bench.own_data import is_path
 from quietgraph.cli.app import app
-from quietgraph.cli.console import results
+from quietgraph.cli.console import results, say
 from quietgraph.cli.listings import RootOption
+from quietgraph.graph import Graph
+from quietgraph.graph.readers import read_encoding, read_graph
 from quietgraph.methods import load_model
 from quietgraph.report.fit_run import predictions_table, write_table
 
 
-@app.command(epilog="Example:  quietgraph predict runs/digits-gcl-lr-attention-0/model digits")
+@app.command(
+    epilog="Examples:  quietgraph predict runs/digits-gcl-lr-attention-0 digits  |  "
+    "quietgraph predict runs/mine my_grown_graph/"
+)
 def predict(
-    model_dir: Annotated[Path, typer.Argument(help="A model folder written by fit.")],
-    source: Annotated[str, typer.Argument(help="A dataset name.")],
+    model_dir: Annotated[Path, typer.Argument(help="A run or model folder written by fit.")],
+    source: Annotated[
+        str, typer.Argument(help="A dataset name, a folder of tables, or a graph file.")
+    ],
     out: Annotated[Path, typer.Option(help="Folder for predictions.csv.")] = Path("predictions"),
     data_root: RootOption = None,
 ) -> None:
     """Predict the labels of all nodes of a graph with a fitted model."""
     folder = model_dir / "model" if (model_dir / "model").is_dir() else model_dir
     model = load_model(folder)
-    graph = load(source, data_root=data_root).graph
-    table = predictions_table(model.predict_proba(graph), model.classes_)
+    graph, node_ids = _read(source, folder, data_root)
+    table = predictions_table(model.predict_proba(graph), model.classes_, node_ids)
     path = write_table(table, out / "predictions.csv")
     results.print(f"{len(table):,} predictions: {path}")
+
+
+def _read(source: str, folder: Path, data_root: str | None) -> tuple[Graph, Any]:
+    """Return the graph, its columns read as those of fit were, and the ids of its nodes."""
+    if not is_path(source):
+        graph = load(source, data_root=data_root).graph
+        return graph, np.arange(graph.num_nodes)
+    read = read_graph(source, encoding=read_encoding(folder))
+    for sentence in read.understood.sentences():
+        say(escape(sentence))
+    return read.graph, read.node_ids

@@ -1,7 +1,7 @@
 """A compressed sparse row matrix: sparse features and the adjacency are both one."""
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +21,8 @@ class CSR:
     columns: Tensor  # [entries]
     values: Tensor  # [entries] float
     shape: tuple[int, int]
+    # What depends on the structure alone: computed once, shared by all `with_values` of a matrix.
+    _known: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def from_scipy(cls, matrix: Any, *, dtype: torch.dtype = torch.float32) -> Self:
@@ -50,41 +52,46 @@ class CSR:
         """Number of stored entries."""
         return len(self.values)
 
-    @cached_property
+    @property
     def row_counts(self) -> Tensor:
         """Stored entries of each row [rows] int64."""
-        return self.row_pointer.diff().long()
+        counts: Tensor = self._once("row counts", lambda: self.row_pointer.diff().long())
+        return counts
 
-    @cached_property
+    @property
     def rows(self) -> Tensor:
         """Row of each entry [entries] int64."""
-        count = torch.arange(self.shape[0], device=self.values.device)
-        return torch.repeat_interleave(count, self.row_counts)
+        rows: Tensor = self._once("rows", self._find_rows)
+        return rows
 
-    @cached_property
-    def _transposing(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Order of the entries in the transpose, and its row pointer and columns."""
+    def _once(self, name: str, compute: Callable[[], Any]) -> Any:
+        if name not in self._known:
+            self._known[name] = compute()
+        return self._known[name]
+
+    def _find_rows(self) -> Tensor:
+        every = torch.arange(self.shape[0], device=self.values.device)
+        return torch.repeat_interleave(every, self.row_counts)
+
+    def _find_transpose(self) -> tuple[Tensor, Tensor, Tensor, dict[str, Any]]:
+        """Return the order of the entries in the transpose, its row pointer and its columns."""
         order = torch.argsort(self.columns, stable=True)
         counts = torch.bincount(self.columns.long(), minlength=self.shape[1])
         pointer = torch.zeros(
             self.shape[1] + 1, dtype=self.row_pointer.dtype, device=self.values.device
         )
         pointer[1:] = counts.cumsum(0)
-        return order, pointer, self.rows[order].to(self.columns.dtype)
+        return order, pointer, self.rows[order].to(self.columns.dtype), {}
 
     def transposed(self) -> "CSR":
         """Return the transpose; its structure is computed once and kept."""
-        order, pointer, columns = self._transposing
-        return CSR(pointer, columns, self.values[order], (self.shape[1], self.shape[0]))
+        order, pointer, columns, known = self._once("transpose", self._find_transpose)
+        shape = (self.shape[1], self.shape[0])
+        return CSR(pointer, columns, self.values[order], shape, known)
 
     def with_values(self, values: Tensor) -> "CSR":
         """Return a matrix of the same structure with other values [entries]."""
-        other = replace(self, values=values)
-        # What depends on the structure alone is shared, not computed again.
-        for name in ("row_counts", "rows", "_transposing"):
-            if name in self.__dict__:
-                other.__dict__[name] = self.__dict__[name]
-        return other
+        return replace(self, values=values)
 
     def take_rows(self, rows: Tensor) -> "CSR":
         """Return the matrix of these rows, in this order."""

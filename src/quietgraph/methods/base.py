@@ -12,7 +12,14 @@ import torch
 from torch import Tensor
 
 from quietgraph.classify import stratified_folds, suspect_table
-from quietgraph.diagnose import Diagnosis, diagnose_embedding
+from quietgraph.classify.suspects import (
+    check_columns,
+    cleanlab_columns,
+    nearest_shares,
+    neighbour_shares,
+    with_votes,
+)
+from quietgraph.diagnose import Diagnosis, diagnose_embedding, estimate_noise
 from quietgraph.errors import (
     InvalidGraphError,
     NotFittedError,
@@ -102,12 +109,33 @@ class NodeClassifier(ABC):
         """Return the embeddings of a graph not seen in fit [nodes, dim]."""
         return self._apply_checked(graph)[1].numpy()
 
-    def suspects(self) -> pd.DataFrame:
-        """Return the labelled nodes, most suspicious first, judged without their own labels."""
+    def suspects(self, *, columns: str = "plain") -> pd.DataFrame:
+        """Return the labelled nodes, most suspicious first, judged without their own labels.
+
+        Args:
+            columns: `plain`; `evidence` with the votes of labelled neighbours and of the nearest
+                labelled nodes too (a loaded model has no graph, so its neighbours' votes are NaN);
+                `cleanlab` for cleanlab's columns and order.
+        """
         self._check_fitted()
+        check_columns(columns)
         if self.out_of_fold_ is None:
             self.out_of_fold_ = self._out_of_fold(self.task_)
-        return suspect_table(torch.from_numpy(self.out_of_fold_), self.task_.labels, self.classes_)
+        chances, labels = torch.from_numpy(self.out_of_fold_), self.task_.labels
+        num_wrong = round(estimate_noise(chances, labels).rate * int((labels != UNKNOWN).sum()))
+        table = suspect_table(chances, labels, self.classes_, num_wrong=num_wrong)
+        if columns == "evidence":
+            return with_votes(table, self._votes(self.task_), self.classes_)
+        return cleanlab_columns(table) if columns == "cleanlab" else table
+
+    def _votes(self, task: Task) -> dict[str, Tensor]:
+        shape = (task.labels, task.num_classes)
+        draws = torch_generator(task.seed, "voters")
+        embeddings = torch.from_numpy(self.embeddings_)
+        return {
+            "neighbours": neighbour_shares(task.graph.adjacency, *shape),
+            "nearest": nearest_shares(embeddings, *shape, generator=draws),
+        }
 
     def diagnose(self) -> Diagnosis:
         """Return spectrum, kernel complexity, bound terms and what they say of the label noise.

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from quietgraph.classify.logistic import fit_logistic
 from quietgraph.methods.labelled_siamese import LabelledSiamese, LabelledTrainer
 from quietgraph.methods.siamese import PRESETS, Look, Siamese, move_towards
 from quietgraph.methods.task import Task
@@ -42,8 +43,8 @@ class JoSRC(LabelledSiamese):
     threshold: float = param(
         0.6, "agreement a label needs once labels have settled (tau)", low=0, high=1
     )
-    last_threshold: float = param(0.9, "agreement it needs in the end", low=0, high=1)
-    label_weight: float = param(0.05, "weight of labels and consistency beside the views", low=0)
+    last_threshold: float = param(0.85, "agreement it needs in the end", low=0, high=1)
+    label_weight: float = param(0.03, "weight of labels and consistency beside the views", low=0)
     consistency: float = param(0.5, "weight of agreeing views against labels", low=0, high=1)
 
     def _trainer(self, siamese: Siamese, task: Task) -> "_Trainer":
@@ -61,6 +62,8 @@ class _Trainer(LabelledTrainer):
     def losses(self, epoch: int) -> dict[str, Tensor]:
         if epoch < self.settings.warm_up:
             return self.contrast_alone()
+        if epoch == self.settings.warm_up:
+            self._start_head()
         nodes = self.draw_labelled()
         look = self.siamese.look(self.siamese.draw_nodes(nodes))
         given = smooth_labels(self.task.labels[nodes], self.task.num_classes, self.smoothing)
@@ -98,6 +101,23 @@ class _Trainer(LabelledTrainer):
         trusted = torch.zeros_like(self.task.train)
         trusted[self.labelled[clean]] = True
         return trusted if clean.any() else self.task.train
+
+    def _start_head(self) -> None:
+        """Start from a logistic regression: an undecided head would doubt every label."""
+        labelled, held_out = self.draw_labelled(), self.task.validation.nonzero().squeeze(1)
+        nodes = torch.cat([labelled, held_out])
+        inside = torch.arange(len(nodes), device=nodes.device) < len(labelled)
+        with torch.no_grad():
+            unit = F.normalize(self.siamese.embed(nodes), dim=1)
+        fit = fit_logistic(
+            unit,
+            self.task.labels[nodes],
+            train=inside,
+            validation=~inside,
+            num_classes=self.task.num_classes,
+        )
+        for head in (self.head, self.slow_head):
+            head.become(fit.weight, fit.bias)
 
     def _passed(self, epoch: int) -> float:
         """Return the share of the epochs with labels that has passed."""

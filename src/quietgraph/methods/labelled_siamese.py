@@ -44,6 +44,12 @@ class Head(nn.Linear):
         """Return class scores [nodes, classes]."""
         return super().forward(F.normalize(embeddings, dim=1) * _LENGTH)
 
+    @torch.no_grad()
+    def become(self, weight: Tensor, bias: Tensor) -> None:
+        """Give the scores that a weight [dim, classes] and a bias give unit embeddings."""
+        self.weight.copy_(weight.T / _LENGTH)
+        self.bias.copy_(bias)
+
 
 class LabelledTrainer(nn.Module):
     """The networks with a linear head, and the training nodes of a step."""

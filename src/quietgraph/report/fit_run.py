@@ -5,16 +5,18 @@ import os
 import shutil
 import tempfile
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from quietgraph.bench.datasets import Dataset
-from quietgraph.bench.noise import Observation
+from quietgraph.bench.given import Given
+from quietgraph.bench.own_data import OwnData
 from quietgraph.bench.protocol import versions
 from quietgraph.errors import UnwritablePathError
+from quietgraph.graph.readers.encoding import ENCODING_FILE
 from quietgraph.methods import NodeClassifier, method_name
 
 RUN_FILE = "run.json"
@@ -22,16 +24,33 @@ RUN_FILE = "run.json"
 
 @dataclass(frozen=True, eq=False)
 class FitRun:
-    """A fitted model, what it was fitted on, and how it scored against the clean labels."""
+    """A fitted model, what it was fitted on, and how it scored.
+
+    Only a dataset by name has clean labels to score against; own data is scored by agreement
+    with given labels that were held out, and nothing else is claimed of it.
+    """
 
     source: str
     noise: str
     model: NodeClassifier
-    dataset: Dataset
-    observation: Observation
+    given: Given
     metrics: dict[str, float]
     beside: dict[NodeClassifier, dict[str, float]]  # other models on the same labels
     command: str
+
+    @property
+    def own(self) -> OwnData | None:
+        """The user's own data; None for a dataset by name."""
+        return self.given.data if isinstance(self.given.data, OwnData) else None
+
+    @cached_property
+    def suspects(self) -> pd.DataFrame:
+        """Labelled nodes by position, most suspicious first, with the votes of others."""
+        return self.model.suspects(columns="evidence")
+
+    def suspects_with_ids(self) -> pd.DataFrame:
+        """Return the suspects with the user's own node ids."""
+        return self.suspects.assign(node=self.given.node_ids[self.suspects["node"]])
 
     def comparison(self) -> list[dict[str, Any]]:
         """Return one row of scores per fitted method, this one first."""
@@ -41,29 +60,28 @@ class FitRun:
             for model, scores in every.items()
         ]
 
-    def wrong_labels(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Return which labelled nodes were given a wrong label on purpose [nodes]."""
-        given, clean = self.observation.labels.numpy(), self.dataset.clean_labels.numpy()
-        return np.asarray((given >= 0) & (given != clean))
-
     def suspects_sentence(self) -> str:
-        """Return how well the list of suspects finds the labels made wrong."""
-        table = self.model.suspects()
-        wrong = self.wrong_labels()
+        """Return how many labels look wrong, and how many of those that are so are among them."""
+        table, wrong = self.suspects, self.given.wrong()
         accused = table[table["score"] > 0]
+        looks = f"{len(accused)} of {len(table)} labels look wrong"
         if not wrong.any():
-            return f"{len(accused)} of {len(table)} labels look wrong"
+            return f"{looks}, {int(table['is_issue'].sum())} of them probably are"
         first = table.head(20)
         hits = int(wrong[first["node"]].sum())
         found = int(wrong[accused["node"]].sum())
         return (
-            f"{len(accused)} of {len(table)} labels look wrong: {found} of the {int(wrong.sum())} "
+            f"{looks}: {found} of the {int(wrong.sum())} "
             f"that are, and {hits} of the {len(first)} most suspicious"
         )
 
+    def _count_classes(self) -> int:
+        data = self.given.data
+        return len(self.model.classes_ if isinstance(data, OwnData) else data.classes)
+
     def facts(self) -> dict[str, Any]:
         """Return everything that made this run and came of it, as plain JSON values."""
-        graph = self.dataset.graph
+        graph, table = self.given.data.graph, self.suspects
         return {
             "source": self.source,
             "method": method_name(type(self.model)),
@@ -75,9 +93,16 @@ class FitRun:
                 "nodes": graph.num_nodes,
                 "edges": graph.num_edges,
                 "features": graph.num_features,
-                "classes": len(self.dataset.classes),
+                "classes": self._count_classes(),
                 "fingerprint": graph.fingerprint,
                 "notes": list(graph.notes),
+                "understood": self.own.read.understood.to_dict() if self.own else None,
+            },
+            "labels": {
+                "given": len(table),
+                "look_wrong": int((table["score"] > 0).sum()),
+                "probably_wrong": int(table["is_issue"].sum()),
+                "changes": list(self.given.changes),
             },
             "metrics": self.metrics,
             "chosen": self.model.notes_,
@@ -88,17 +113,18 @@ class FitRun:
 
 
 def predictions_table(
-    probabilities: np.ndarray[Any, Any], classes: np.ndarray[Any, Any]
+    probabilities: np.ndarray[Any, Any],
+    classes: np.ndarray[Any, Any],
+    node_ids: np.ndarray[Any, Any],
 ) -> pd.DataFrame:
     """Return one row per node: the predicted label, its probability, and all probabilities."""
     best = probabilities.argmax(axis=1)
-    rows = np.arange(len(best))
     chances = {f"p_{name}": probabilities[:, code] for code, name in enumerate(classes)}
     return pd.DataFrame(
         {
-            "node": rows,
+            "node": node_ids,
             "predicted": classes[best],
-            "probability": probabilities[rows, best],
+            "probability": probabilities[np.arange(len(best)), best],
             **chances,
         }
     )
@@ -144,10 +170,14 @@ def _fill(run: FitRun, folder: Path) -> None:
     from quietgraph.report.page import render_page  # noqa: PLC0415  (it imports FitRun)
 
     model = run.model
-    predictions = predictions_table(model.predict_proba(), model.classes_)
+    chances = model.predict_proba()
+    predictions = predictions_table(chances, model.classes_, run.given.node_ids)
     write_table(predictions, folder / "predictions.csv")
-    write_table(model.suspects(), folder / "suspects.csv")
+    write_table(run.suspects_with_ids(), folder / "suspects.csv")
     np.save(folder / "embeddings.npy", model.embeddings_)
     model.save(folder / "model")
+    if run.own:
+        encoding = run.own.read.encoding.to_json()
+        (folder / "model" / ENCODING_FILE).write_text(encoding, encoding="utf-8")
     (folder / RUN_FILE).write_text(json.dumps(run.facts(), indent=1), encoding="utf-8")
     (folder / "report.html").write_text(render_page(run), encoding="utf-8")

@@ -16,7 +16,7 @@ from quietgraph.graph.readers.encoding import Encoding
 from quietgraph.graph.readers.raw import Raw, id_key
 from quietgraph.graph.readers.structural import choose_landmarks, structural_features
 
-_LARGE: Final = 100.0  # numbers beyond it drown the other features
+_LARGE: Final = 10.0  # numbers beyond it drown the other features
 
 
 @dataclass(frozen=True, eq=False)

@@ -95,8 +95,3 @@ def _decided(cells: Mapping[str, str], where: str) -> str | None:
         f"{where} has the decision '{decision}'; it must be one of {', '.join(DECISIONS)}. "
         "Put a label of your own in a column label."
     )
-
-
-def count_changes(before: _Array, after: _Array) -> int:
-    """Return how many labels differ."""
-    return int(np.sum([a != b for a, b in zip(before, after, strict=True)]))

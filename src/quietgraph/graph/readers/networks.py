@@ -35,14 +35,12 @@ def read_network(path: Path, roles: Mapping[str, str]) -> Raw:
     table = pd.DataFrame([attributes for _, attributes in network.nodes(data=True)])
     check_roles(roles, [str(name) for name in table.columns], where=path.name)
     ends = [(place[source], place[target]) for source, target in network.edges()]
-    directed = ("directions are ignored",) if network.is_directed() else ()
     return Raw(
         form=path.suffix,
         node_ids=np.array([*ids, None], dtype=object)[:-1],  # an id may be a tuple
         edges=np.array(ends, dtype=np.int64).reshape(-1, 2).T,
         weights=_weights(network, path),
         table=table,
-        notes=directed,
     )
 
 

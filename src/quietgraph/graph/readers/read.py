@@ -33,11 +33,13 @@ def read_graph(
     Args:
         path: A folder with nodes and edges as CSV or Parquet, or a file.
         columns: Kind of some columns by name: number, scaled, category, text, label, id, ignore.
-        encoding: How columns became features before, to read a grown graph the same way.
+        encoding: How columns became features before, to read a grown graph the same way; columns
+            of labels are not read then.
     """
     roles = dict(columns or {})
     raw = _read(Path(path), roles, encoding)
-    name = None if raw.table is None else _label_name(raw.table, roles)
+    wanted = encoding is None  # a grown graph is read to be labelled
+    name = _label_name(raw.table, roles) if wanted and raw.table is not None else None
     labels = _labels(raw, name)
     built = build_graph(raw, {**roles, **({name: "label"} if name else {})}, encoding)
     origin = "the file's labels" if raw.labels is not None else name

@@ -8,6 +8,8 @@ import numpy as np
 from quietgraph.graph.graph import Graph
 from quietgraph.graph.readers.encoding import Encoding
 
+_SHOWN = 8  # classes that are named
+
 
 @dataclass(frozen=True)
 class Understood:
@@ -51,20 +53,27 @@ class Understood:
 
     def sentences(self) -> list[str]:
         """Return everything in words, one line each."""
-        share = 100 * self.labelled / self.nodes
-        largest = ", ".join(f"{name} {count:,}" for name, count in list(self.classes.items())[:8])
-        more = ", ..." if len(self.classes) > 8 else ""
+        return [
+            f"{self.form}: {self.nodes:,} nodes, {self.edges:,} edges, {self.features:,} features",
+            *self._of_labels(),
+            f"features: {'; '.join(self.columns)}",
+            f"edges: directions ignored ({self.opposite:,} given both ways count once), "
+            f"{self.duplicates:,} duplicates and {self.self_loops:,} self-loops removed, "
+            f"{self.isolated:,} nodes isolated",
+            *(f"note: {note}" for note in self.notes),
+        ]
+
+    def _of_labels(self) -> list[str]:
+        if self.label_column is None:
+            return []
+        share = f"{100 * self.labelled / self.nodes:.1f} %"
+        shown = [f"{name} {count:,}" for name, count in self.classes.items()]
+        more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
         alike = "unknown" if self.homophily is None else f"{self.homophily:.2f}"
         return [
-            f"{self.form}: {self.nodes:,} nodes, {self.edges:,} edges, {self.features:,} features, "
-            f"{len(self.classes)} classes",
-            f"labels: {self.labelled:,} of {self.nodes:,} nodes ({share:.1f} %)"
-            + (f" in {self.label_column}: {largest}{more}" if self.labelled else ""),
-            f"features: {'; '.join(self.columns)}",
-            f"edges: {self.isolated:,} isolated nodes, {self.duplicates:,} duplicates and "
-            f"{self.self_loops:,} self-loops removed, {self.opposite:,} given in both directions "
-            f"counted once; homophily among labelled nodes {alike}",
-            *(f"note: {note}" for note in self.notes),
+            f"labels: {self.labelled:,} of {self.nodes:,} nodes ({share}) in {self.label_column}, "
+            f"{len(shown)} classes: {', '.join(shown[:_SHOWN])}{more}; homophily among labelled "
+            f"nodes {alike}"
         ]
 
 
