@@ -176,7 +176,7 @@ def test_missing_or_doubled_files_are_named(tmp_path: Path) -> None:
         read_graph(tmp_path)
     with pytest.raises(QuietgraphError, match="there is no file or folder"):
         read_graph(tmp_path / "nowhere")
-    with pytest.raises(QuietgraphError, match="must be a folder with nodes.csv"):
+    with pytest.raises(QuietgraphError, match=r"must be a folder with nodes\.csv"):
         read_graph(tmp_path / "edges.csv")
 
 

@@ -25,14 +25,16 @@ class JoSRC(LabelledSiamese):
     """Clean labels by Jensen-Shannon divergence on MERIT's networks (Jo-SRC, Yao et al., 2021).
 
     The method is one for images; its port to graphs is our reading: MERIT with the selection and
-    the consistency of Jo-SRC on labelled nodes, and without labelled nodes judged wrong in the
-    contrast. Its term for classes outside the known ones is left out: label noise has none.
+    the consistency of Jo-SRC, and without labelled nodes judged wrong in the contrast. Unlike
+    the original, all nodes of a step must be predicted alike in both views, and the head starts
+    as a logistic regression. The term for classes outside the known ones is left out: label
+    noise has none.
     """
 
     presets: ClassVar[dict[str, dict[str, Any]]] = PRESETS
 
     settling: float = param(
-        0.1, "share of the epochs with labels before doubted ones are replaced", low=0, high=1
+        0.1, "share of the epochs with labels before doubted ones are replaced", low=0, high=0.9
     )
     smoothing: float | None = param(
         None,
@@ -95,9 +97,7 @@ class _Trainer(LabelledTrainer):
             self.task.labels[self.labelled], self.task.num_classes, self.smoothing
         )
         chances = self.scores(self.labelled).softmax(dim=1)
-        clean = agreement(chances, given) >= self._threshold(
-            max(self.settings.epochs, self.settings.warm_up + 1)
-        )
+        clean = agreement(chances, given) >= self.settings.last_threshold
         trusted = torch.zeros_like(self.task.train)
         trusted[self.labelled[clean]] = True
         return trusted if clean.any() else self.task.train
@@ -126,15 +126,11 @@ class _Trainer(LabelledTrainer):
 
     def _threshold(self, epoch: int) -> float:
         """Rises from 0 while labels settle, then towards its last value."""
-        passed, settling, level = (
-            self._passed(epoch),
-            self.settings.settling,
-            self.settings.threshold,
-        )
-        if passed < settling:
-            return level * passed / settling
-        last = self.settings.last_threshold
-        return level + (last - level) * (passed - settling) / max(1e-9, 1 - settling)
+        settings, passed = self.settings, self._passed(epoch)
+        if passed < settings.settling:
+            return settings.threshold * passed / settings.settling
+        rise = settings.last_threshold - settings.threshold
+        return settings.threshold + rise * (passed - settings.settling) / (1 - settings.settling)
 
     def _teach(self, look: Look, count: int) -> Probabilities:
         """Return what the target network and the slow head predict, over both views."""

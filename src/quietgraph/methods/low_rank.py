@@ -49,7 +49,7 @@ class LowRankContrast(TwoStageClassifier):
     dim: int = param(256, "width of the embeddings (d)", low=1)
     output: str = param("linear", "activation of the output", choices=("linear", "relu"))
     feature_norm: str = param("l2", "scaling of feature rows", choices=("l2", "l1", "none"))
-    temperature: float = param(1.0, "softness of the contrast between views", low=1e-3)
+    temperature: float = param(0.5, "softness of the contrast between views", low=1e-3)
     intra_view: bool = param(False, "whether nodes of the same view are negatives too")
     anchors: int = param(700, "nodes contrasted in a step", low=2)
     prototypes: int = param(20, "number of coarse prototypes (K)", low=1)
