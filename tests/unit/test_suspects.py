@@ -10,7 +10,7 @@ from quietgraph.classify import suspects
 from quietgraph.classify.suspects import nearest_shares, neighbour_shares, suspect_table
 from quietgraph.errors import UnknownNameError
 from quietgraph.graph import Graph
-from quietgraph.methods import NodeClassifier, get_method
+from quietgraph.methods import NodeClassifier, get_method, load_model
 from quietgraph.rng import torch_generator
 from quietgraph.testing import quick_parameters, small_problem
 
@@ -128,3 +128,11 @@ def test_the_real_cleanlab_takes_our_probabilities(model: NodeClassifier) -> Non
         codes, model.out_of_fold_[known], method="normalized_margin"
     )
     np.testing.assert_allclose(quality, model.suspects(columns="cleanlab")["label_quality"])
+
+
+def test_a_loaded_model_knows_all_but_the_neighbours(model: NodeClassifier, tmp_path) -> None:
+    loaded = load_model(model.save(tmp_path / "model"))
+    again, first = (one.suspects(columns="evidence") for one in (loaded, model))
+    assert again["neighbours_given"].isna().all()
+    graph_votes = ["neighbours_given", "neighbours_suggested"]
+    pd.testing.assert_frame_equal(again.drop(columns=graph_votes), first.drop(columns=graph_votes))

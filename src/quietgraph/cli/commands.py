@@ -1,5 +1,5 @@
 """All commands, imported so that each registers itself."""
 
-from quietgraph.cli import bench, diagnose, fit, listings, predict
+from quietgraph.cli import bench, bench_table, diagnose, fit, listings, predict, tune
 
-__all__ = ["bench", "diagnose", "fit", "listings", "predict"]
+__all__ = ["bench", "bench_table", "diagnose", "fit", "listings", "predict", "tune"]

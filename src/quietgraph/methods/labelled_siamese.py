@@ -95,8 +95,8 @@ class LabelledTrainer(nn.Module):
 class LabelledSiamese(SiameseParameters, NodeClassifier):
     """Siamese networks that also learn from the labels they trust."""
 
-    warm_up: int = param(150, "epochs of contrast before labels count", low=0)
-    most_labelled: int = param(2048, "most training nodes in a step", low=2)
+    warm_up: int = param(300, "epochs of contrast before labels count", low=0)
+    most_labelled: int = param(1024, "most training nodes in a step", low=2)
     classifier: str = param("inductive", PROBE_HELP, choices=PROBES)
     predict_from: str = param(
         "best",

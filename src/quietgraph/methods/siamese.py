@@ -60,7 +60,7 @@ class SiameseParameters:
     momentum: float = param(0.8, "share of itself the target keeps in a step", low=0, high=1)
     temperature: float = param(1.0, "softness of the contrast", low=1e-3)
     sample: int = param(300, "nodes contrasted in a step", low=2)
-    epochs: int = param(300, "training epochs of one step each", low=1)
+    epochs: int = param(500, "training epochs of one step each", low=1)
     learning_rate: float = param(1e-3, "step size of Adam", low=0)
 
 

@@ -28,7 +28,8 @@ def render_page(run: FitRun) -> str:
     )
     diagnosis = _diagnose(run)
     wrong = run.given.wrong()
-    suspects = run.suspects.head(_SUSPECTS_SHOWN).to_dict("records")
+    accused = run.suspects[run.suspects["score"] > 0]
+    suspects = accused.head(_SUSPECTS_SHOWN).to_dict("records")
     for row in suspects:
         row |= {"wrong": bool(wrong[row["node"]]), "node": run.given.node_ids[row["node"]]}
     return environment.get_template("report.html").render(

@@ -1,5 +1,6 @@
 """A graph read from disk, and what was understood of it."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 from quietgraph.graph.graph import Graph
 from quietgraph.graph.readers.encoding import Encoding
 
-_SHOWN = 8  # classes that are named
+_SHOWN = 10  # classes and columns that are named
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Understood:
         return [
             f"{self.form}: {self.nodes:,} nodes, {self.edges:,} edges, {self.features:,} features",
             *self._of_labels(),
-            f"features: {'; '.join(self.columns)}",
+            f"features: {_enumerate(self.columns)}",
             f"edges: directions ignored ({self.opposite:,} given both ways count once), "
             f"{self.duplicates:,} duplicates and {self.self_loops:,} self-loops removed, "
             f"{self.isolated:,} nodes isolated",
@@ -67,14 +68,17 @@ class Understood:
         if self.label_column is None:
             return []
         share = f"{100 * self.labelled / self.nodes:.1f} %"
-        shown = [f"{name} {count:,}" for name, count in self.classes.items()]
-        more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
+        sizes = [f"{name} {count:,}" for name, count in self.classes.items()]
         alike = "unknown" if self.homophily is None else f"{self.homophily:.2f}"
         return [
             f"labels: {self.labelled:,} of {self.nodes:,} nodes ({share}) in {self.label_column}, "
-            f"{len(shown)} classes: {', '.join(shown[:_SHOWN])}{more}; homophily among labelled "
-            f"nodes {alike}"
+            f"{len(sizes)} classes: {_enumerate(sizes)}; homophily among labelled nodes {alike}"
         ]
+
+
+def _enumerate(words: Sequence[str]) -> str:
+    more = f" and {len(words) - _SHOWN:,} more" if len(words) > _SHOWN else ""
+    return ", ".join(words[:_SHOWN]) + more
 
 
 @dataclass(frozen=True, eq=False)

@@ -118,7 +118,7 @@ def _read_edges(path: Path, keys: pd.Index) -> tuple[_Array, _Array | None, list
 
 
 def _positions(cells: pd.Series, keys: pd.Index, path: Path) -> _Array:
-    ends = pd.Index([id_key(cell) for cell in cells], dtype=object)
+    ends = pd.Index([id_key(cell) for cell in cells.to_numpy(dtype=object)], dtype=object)
     positions = keys.get_indexer(ends)
     lost = np.flatnonzero(positions < 0)
     if len(lost):
