@@ -38,11 +38,11 @@ NOISE = (
 )
 
 
-def measure(dataset_name: str, encoders: int, draws: int) -> pd.DataFrame:
+def measure(dataset_name: str, encoders: int, draws: int, extra: str) -> pd.DataFrame:
     dataset = load(dataset_name)
     rows = []
     for step, variant in STEPS.items():
-        run = Run(dataset_name, variant, "none", 0)
+        run = Run(dataset_name, ":".join(filter(None, [variant, extra])), "none", 0)
         for encoder in range(encoders):
             for noise in NOISE:
                 for draw in range(draws if noise != "none" else 1):
@@ -84,11 +84,12 @@ def main() -> None:
     parser.add_argument("--datasets", default="cora,citeseer")
     parser.add_argument("--encoders", type=int, default=4)
     parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--set", default="", help="more parameters of every step: temperature=1")
     options = parser.parse_args()
     torch.set_num_threads(1)
     for name in options.datasets.split(","):
         with tempfile.TemporaryDirectory() as scratch, use_cache(EmbeddingCache(Path(scratch))):
-            report(name, measure(name, options.encoders, options.draws))
+            report(name, measure(name, options.encoders, options.draws, options.set))
 
 
 if __name__ == "__main__":

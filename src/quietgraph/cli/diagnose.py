@@ -20,7 +20,7 @@ from quietgraph.cli.fit import DEFAULT_METHOD
 from quietgraph.cli.listings import JsonOption, RootOption
 from quietgraph.diagnose import BoundSettings, Diagnosis
 from quietgraph.errors import InvalidParameterError
-from quietgraph.methods import get_method
+from quietgraph.methods import get_method, load_model
 from quietgraph.report.fit_run import RUN_FILE
 from quietgraph.report.theory_figures import (
     bound_figure,
@@ -56,6 +56,9 @@ def diagnose(  # noqa: PLR0917
     settings = BoundSettings(constant=constant, scale=scale)  # type: ignore[arg-type]
     if (Path(source) / RUN_FILE).exists():
         facts = json.loads((Path(source) / RUN_FILE).read_text(encoding="utf-8"))
+        if facts["data"].get("understood"):  # own data: no clean labels to compare with
+            _tell(load_model(Path(source) / "model").diagnose(), source, out, as_json)
+            return
         embeddings = embeddings or Path(source) / "embeddings.npy"
         source, noise, seed = facts["source"], facts["noise"], facts["seed"]
     setting = parse_noise(noise)
@@ -68,8 +71,12 @@ def diagnose(  # noqa: PLR0917
     else:
         matrix = read_embeddings(embeddings)
     found = diagnose_on_dataset(dataset, matrix, setting, seed=seed, settings=settings)
+    _tell(found, source, out, as_json)
+
+
+def _tell(found: Diagnosis, title: str, out: Path | None, as_json: bool) -> None:
     if out is not None:
-        _write(found, source, out)
+        _write(found, title, out)
     if as_json:
         typer.echo(json.dumps(found.to_dict(), indent=1))
     else:

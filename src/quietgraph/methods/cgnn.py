@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from quietgraph.embed import ViewRates, info_nce
+from quietgraph.embed.weighted import entry_products
 from quietgraph.graph import CSR, Features
 from quietgraph.methods.contrasted_gcn import ContrastedBackbone, ContrastedGCN, ViewPairs
 from quietgraph.methods.neighbour_votes import known_or_predicted, neighbour_votes
@@ -91,7 +92,7 @@ def cleaned_labels(train_labels: Labels, scores: Scores, near: CSR, *, above: fl
     winner = votes.argmax(dim=1)
     outvoted = votes.max(dim=1).values > votes.gather(1, given[:, None]).squeeze(1)
     chances = F.normalize(scores.softmax(dim=1), dim=1)
-    cosine = (chances[nodes[near.rows]] * chances[near.columns]).sum(dim=1)
+    cosine = entry_products(near, chances[nodes], chances)
     alike = torch.zeros_like(votes[:, 0]).index_add_(0, near.rows, (cosine > above).to(votes))
     return torch.where(outvoted & (alike > above * near.row_counts), winner, given)
 

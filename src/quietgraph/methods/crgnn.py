@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from quietgraph.embed import View, ViewRates, info_nce
+from quietgraph.embed.weighted import entry_products
 from quietgraph.graph import CSR, Features
 from quietgraph.methods.contrasted_gcn import ContrastedBackbone, ContrastedGCN, ViewPairs
 from quietgraph.methods.task import Task
@@ -95,7 +96,7 @@ def neighbour_gain(
     gains = []
     for here, there in (spaces, spaces[::-1]):
         own = here[anchors]
-        others = [(own[near.rows] * side[near.columns]).sum(dim=1) for side in (here, there)]
+        others = [entry_products(near, own, side) for side in (here, there)]
         # All cosines less 1, so that no power overflows.
         positive = ((own * there[anchors]).sum(dim=1) - 1) / temperature
         likeness = sum(((cosine - 1) / temperature).exp() for cosine in others)

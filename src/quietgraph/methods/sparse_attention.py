@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from quietgraph.embed import Propagation, multiply, project
+from quietgraph.embed.weighted import entry_products
 from quietgraph.graph import CSR, Features, Graph
 from quietgraph.methods.supervised import drop_features
 from quietgraph.types import Embeddings, Scores
@@ -26,9 +27,6 @@ class Neighbourhoods:
     """Whom each node attends to: row i lists them, values weigh them before they are scored."""
 
     matrix: CSR
-
-    def __post_init__(self) -> None:
-        self.matrix.transposed()  # its structure is kept and shared by all shares
 
     @classmethod
     def of(cls, graph: Graph) -> "Neighbourhoods":
@@ -189,9 +187,7 @@ class _WeightedSum(torch.autograd.Function):
         weights, values = ctx.saved_tensors
         to_weights = to_values = None
         if ctx.needs_input_grad[0]:
-            rows, columns = ctx.structure.rows, ctx.structure.columns
-            there = values.index_select(0, columns)
-            to_weights = (gradient.index_select(0, rows) * there).sum(dim=1)
+            to_weights = entry_products(ctx.structure, gradient, values)
         if ctx.needs_input_grad[1]:
             to_values = multiply(ctx.structure.with_values(weights).transposed(), gradient)
         return to_weights, to_values, None

@@ -1,7 +1,7 @@
 """TEDGCN: a graph convolution whose depth is one trainable real number."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import final
 
 import torch
 import torch.nn.functional as F
@@ -57,8 +57,6 @@ class TEDGCN(NodeClassifier):
     The floor under the eigenvalues, the starts of the depth and the polynomial for large graphs
     are our choices.
     """
-
-    presets: ClassVar[dict[str, dict[str, Any]]] = {}
 
     hidden: int = param(128, "width of the hidden layer", low=1)
     dropout: float = param(0.2, "share of hidden entries dropped", low=0, high=0.99)

@@ -35,7 +35,7 @@ def spectra(diagnosis: Diagnosis) -> str:
     figure, axes = _canvas()
     pairs = ((diagnosis.spectrum, "K"), (diagnosis.attended_spectrum, "after attention"))
     for index, (spectrum, label) in enumerate(pairs):
-        shares = np.maximum(spectrum.eigenvalues / spectrum.eigenvalues[0], 1e-9)
+        shares = (spectrum.eigenvalues / spectrum.eigenvalues[0]).clamp_min(1e-9).numpy()
         axes.semilogy(np.arange(1, len(shares) + 1), shares, label=label, **_style(index))
     axes.set_xlabel("rank")
     axes.set_ylabel("eigenvalue / largest")
@@ -47,7 +47,7 @@ def projections(diagnosis: Diagnosis) -> str:
     """Return how much of the right labels (red) and of the noise (blue) each direction holds."""
     figure, axes = _canvas()
     for name, projection, style in _projections(diagnosis):
-        scores = np.maximum(projection.scores, 1e-9)
+        scores = projection.scores.clamp_min(1e-9).numpy()
         axes.semilogy(np.arange(1, len(scores) + 1), scores, label=name, **style)
     axes.set_xlabel("rank")
     axes.set_ylabel("eigen-projection")
@@ -59,7 +59,7 @@ def concentrations(diagnosis: Diagnosis) -> str:
     """Return the share of the right labels and of the noise within the first directions."""
     figure, axes = _canvas()
     for name, projection, style in _projections(diagnosis):
-        shares = projection.concentration
+        shares = projection.concentration.numpy()
         axes.plot(np.arange(1, len(shares) + 1), shares, label=name, **style)
     axes.set_xlabel("rank")
     axes.set_ylabel("signal concentration ratio")
@@ -79,7 +79,7 @@ def bound_terms_curves(bound: BoundTerms) -> str:
     if bound.test_loss is not None:
         lines.append(("measured test loss", bound.test_loss, 2))
     for name, values, index in lines:
-        axes.semilogx(bound.steps, values, label=name, **_style(index))
+        axes.semilogx(bound.steps.numpy(), values.numpy(), label=name, **_style(index))
     axes.set_xlabel("steps of gradient descent")
     axes.set_ylabel("loss per node")
     axes.set_ylim(bottom=0)

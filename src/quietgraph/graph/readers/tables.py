@@ -77,7 +77,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     except ImportError as error:
         raise UnreadableFileError(
             f"{path} is read by the package pyarrow, which is not installed. "
-            "Install it with: pip install pyarrow"
+            "Install it with: pip install 'quietgraph[parquet]'"
         ) from error
     try:
         # Without pandas' own notes in the file, which may hide columns in an index.
