@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from quietgraph.errors import InvalidParameterError
 from quietgraph.graph import block_model
 from quietgraph.methods.cache import EmbeddingCache, use_cache
 from quietgraph.methods.confident_pairs import (
@@ -172,3 +173,9 @@ def test_predictions_come_from_where_they_are_asked(predict_from: str) -> None:
     assert bool(model.state_["from_head"]) is (predict_from == "head")
     wanted = model.notes_[f"{predict_from}_validation_accuracy"]
     assert model.notes_["validation_accuracy"] == wanted
+
+
+def test_a_warm_up_that_leaves_no_epoch_for_labels_is_refused() -> None:
+    drawn = block_model(60, num_classes=3, num_features=6, generator=np.random.default_rng(0))
+    with pytest.raises(InvalidParameterError, match="warm_up must be below epochs"):
+        SelCL(epochs=5, warm_up=5).fit(drawn.graph, drawn.classes)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from quietgraph.classify import accuracy
 from quietgraph.embed import Schedule, train
+from quietgraph.errors import InvalidParameterError
 from quietgraph.graph import Graph
 from quietgraph.methods.base import NodeClassifier
 from quietgraph.methods.contrastive import (
@@ -109,6 +110,11 @@ class LabelledSiamese(SiameseParameters, NodeClassifier):
         """Return what gives the losses."""
 
     def _fit(self, task: Task) -> Fitted:
+        if self.warm_up >= self.epochs:
+            raise InvalidParameterError(
+                f"warm_up must be below epochs ({self.epochs}), got {self.warm_up}: "
+                "no epoch would be left for the labels."
+            )
         siamese = Siamese(task.graph, self, seed=task.seed)
         trainer = self._trainer(siamese, task)
         held_out = task.validation.nonzero().squeeze(1)
@@ -132,11 +138,12 @@ class LabelledSiamese(SiameseParameters, NodeClassifier):
         return Fitted(decision.scores, embeddings, history, state, notes)
 
     def _choose(self, head: Decision, probe: Decision) -> Decision:
-        hits = {name: each.notes["validation_accuracy"] for name, each in _named(head, probe)}
+        made = {"head": head, "probe": probe}
+        hits = {name: each.notes["validation_accuracy"] for name, each in made.items()}
         wanted = self.predict_from
         if wanted == "best":  # ties go to the head, which was selected among epochs
             wanted = "head" if hits["head"] >= hits["probe"] else "probe"
-        chosen = head if wanted == "head" else probe
+        chosen = made[wanted]
         state = {_FROM_HEAD: torch.tensor(wanted == "head")}
         notes = {f"{name}_validation_accuracy": value for name, value in hits.items()}
         return Decision(chosen.scores, state, {**chosen.notes, **notes})
@@ -155,7 +162,3 @@ def _head_decision(head: Head, embeddings: Embeddings, task: Task) -> Decision:
     scores = head(embeddings)
     hits = accuracy(scores, task.labels, task.validation)
     return Decision(scores, named_weights(head, _HEAD), {"validation_accuracy": hits})
-
-
-def _named(head: Decision, probe: Decision) -> tuple[tuple[str, Decision], ...]:
-    return ("head", head), ("probe", probe)
