@@ -263,7 +263,13 @@ class Sweep:
         self.log = store.with_suffix(f".{random.getrandbits(32)}.log")
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True
+                command,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,
+                # A test runner in the background ignores SIGINT, and children inherit that.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
             )
 
     def __enter__(self) -> "Sweep":
