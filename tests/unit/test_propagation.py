@@ -142,3 +142,23 @@ def test_rows_are_normalised_dense_and_sparse_and_empty_ones_stay(norm: str, pow
     sparse = normalise_rows(CSR.from_scipy(dense.numpy()), norm)
     torch.testing.assert_close(sparse.to_dense(), wanted)
     torch.testing.assert_close(project(sparse, torch.eye(3)), wanted)
+
+
+def test_a_few_nodes_get_the_same_embeddings_and_gradients_as_among_all() -> None:
+    graph, nodes = small_graph(), torch.tensor([4, 0, 5])
+    view = View(normalised_adjacency(graph))
+    whole, few = (GCNEncoder(3, 4, 2, generator=torch_generator(0)) for _ in "ab")
+    slope = torch.randn(3, 2, generator=torch_generator(1))
+    everything = whole(graph.features, view)[nodes]
+    some = few(graph.features, view, nodes)
+    torch.testing.assert_close(some, everything)
+    (everything * slope).sum().backward()
+    (some * slope).sum().backward()
+    for one, other in zip(whole.parameters(), few.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad)
+
+
+def test_rows_are_taken_in_the_order_asked_for() -> None:
+    operator = normalised_adjacency(small_graph())
+    rows = torch.tensor([5, 2, 2, 0])
+    assert torch.equal(operator.take_rows(rows).to_dense(), operator.to_dense()[rows])

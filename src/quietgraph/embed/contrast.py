@@ -79,9 +79,8 @@ class _Trainer:
 
     def losses(self, epoch: int) -> dict[str, Tensor]:
         settings = self.settings
-        first, second = (self._encode_view(rates) for rates in self.rates)
-        anchors = self._draw_anchors(len(first))
-        near, far = first[anchors], second[anchors]
+        anchors = self._draw_anchors(self.structure.num_nodes)
+        near, far = (self._encode_view(rates, anchors) for rates in self.rates)
         node = info_nce(near, far, temperature=settings.temperature, intra_view=settings.intra_view)
         values = {"loss": node, "contrast": node}
         if epoch < settings.warm_up or (settings.prototype_weight, settings.rank_weight) == (0, 0):
@@ -97,20 +96,20 @@ class _Trainer:
             values["loss"] = values["loss"] + settings.rank_weight * values["rank"]
         return values
 
-    def _encode_view(self, rates: ViewRates) -> Embeddings:
+    def _encode_view(self, rates: ViewRates, anchors: Tensor | None) -> Embeddings:
         num_features = int(self.features.shape[1])
         view = draw_view(self.structure, num_features, rates, generator=self.view_draws)
-        embeddings: Embeddings = self.encoder(self.features, view)
+        embeddings: Embeddings = self.encoder(self.features, view, anchors)
         return embeddings
 
-    def _draw_anchors(self, num_nodes: int) -> Tensor | slice:
+    def _draw_anchors(self, num_nodes: int) -> Tensor | None:
         if num_nodes <= self.settings.anchors:
-            return slice(None)
+            return None
         draws = torch.randperm(num_nodes, generator=self.anchor_draws)[: self.settings.anchors]
         return draws.to(self.whole.operator.values.device)
 
     def _prototype_loss(
-        self, views: list[Tensor], anchors: Tensor | slice, unit: Embeddings
+        self, views: list[Tensor], anchors: Tensor | None, unit: Embeddings
     ) -> Tensor:
         """Mean over granularities and views; clusters come from the unaugmented graph."""
         self._refresh_clusters(unit)
@@ -118,7 +117,7 @@ class _Trainer:
             prototype_loss(
                 F.normalize(view, dim=1),
                 clusters.prototypes,
-                clusters.assignments[anchors],
+                clusters.assignments if anchors is None else clusters.assignments[anchors],
                 temperature=self.settings.prototype_temperature,
             )
             for clusters in self.clusters

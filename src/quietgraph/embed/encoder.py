@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from quietgraph.embed.propagation import project, propagate
+from quietgraph.embed.propagation import multiply, project, propagate
 from quietgraph.embed.views import View
 from quietgraph.graph import Features
 from quietgraph.types import Embeddings
@@ -60,13 +60,20 @@ class GCNEncoder(nn.Module):
         self.second_bias = nn.Parameter(torch.zeros(dim))
         self.output = output
 
-    def forward(self, features: Features, view: View) -> Embeddings:
-        """Return one embedding per node [nodes, dim]."""
+    def forward(self, features: Features, view: View, nodes: Tensor | None = None) -> Embeddings:
+        """Return the embeddings of all nodes, or of those asked for [nodes, dim].
+
+        For a few nodes the second layer costs only their own rows.
+        """
         weight: Tensor = self.first
         if view.feature_mask is not None:  # a masked column is a row of W0 that counts 0
             weight = weight * view.feature_mask[:, None]
         hidden = leaky(self._first_layer(features, weight, view) + self.first_bias, self.slope)
-        embeddings = propagate(view.operator, hidden @ self.second) + self.second_bias
+        if nodes is None:
+            embeddings = propagate(view.operator, hidden @ self.second) + self.second_bias
+        else:
+            rows = view.operator.take_rows(nodes)
+            embeddings = multiply(rows, hidden) @ self.second + self.second_bias
         return embeddings.relu() if self.output == "relu" else embeddings
 
     def _first_layer(self, features: Features, weight: Tensor, view: View) -> Tensor:

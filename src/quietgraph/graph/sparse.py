@@ -94,8 +94,18 @@ class CSR:
         return replace(self, values=values)
 
     def take_rows(self, rows: Tensor) -> "CSR":
-        """Return the matrix of these rows, in this order."""
-        return CSR.from_scipy(self.to_scipy()[rows.cpu().numpy()], dtype=self.values.dtype)
+        """Return the matrix of these rows, in this order [rows, columns]."""
+        starts, counts = self.row_pointer[rows].long(), self.row_counts[rows]
+        pointer = torch.zeros(len(rows) + 1, dtype=torch.int64, device=rows.device)
+        pointer[1:] = counts.cumsum(0)
+        shift = torch.repeat_interleave(starts - pointer[:-1], counts)
+        entries = torch.arange(len(shift), device=rows.device) + shift
+        return CSR(
+            pointer.to(self.row_pointer.dtype),
+            self.columns[entries],
+            self.values[entries],
+            (len(rows), self.shape[1]),
+        )
 
     def to_dense(self) -> Tensor:
         """Return the dense matrix [rows, columns]."""

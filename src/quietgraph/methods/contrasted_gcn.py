@@ -85,7 +85,7 @@ class ContrastedBackbone(NodeClassifier):
     dropout: float = param(0.5, "share of entries dropped between layers", low=0, high=0.99)
     feature_norm: str = param("l1", "scaling of feature rows", choices=("l2", "l1", "none"))
     temperature: float = param(0.5, "softness of the contrast between views", low=0.01)
-    anchors: int = param(1000, "nodes contrasted in an epoch", low=2)
+    anchors: int = param(500, "nodes contrasted in an epoch", low=2)
     epochs: int = param(200, "training epochs", low=1)
     patience: int | None = param(None, "epochs without better validation before stopping", low=1)
     learning_rate: float = param(0.01, "step size of Adam", low=0)
