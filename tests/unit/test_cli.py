@@ -163,3 +163,17 @@ def test_a_failed_write_leaves_the_old_run(
     assert "No space left" in err
     assert (tmp_path / "run" / "run.json").read_text() == before
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_ctrl_c_during_a_fit_writes_nothing_and_exits_130(
+    call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("quietgraph.methods.low_rank.train_embeddings", interrupted)
+    code, out, err = call("fit", "sbm", *QUICK, "--out", "run")
+    assert code == 130
+    assert out == ""
+    assert "Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
