@@ -1,9 +1,11 @@
 """The same grid on Ray: a local cluster of two workers, as in the local engine."""
 
+import gc
 import os
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -32,10 +34,14 @@ def run_of(variant: str, seed: int = 0) -> Run:
 @pytest.fixture(scope="module")
 def ray() -> Iterator[Any]:
     """A cluster of two workers on this machine, started by somebody else than the engine."""
+    os.environ.setdefault("RAY_raylet_start_wait_time_s", "300")  # a busy machine takes its time
     module = pytest.importorskip("ray", reason="the extra [ray] is not installed")
-    module.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
-    yield module
-    module.shutdown()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # Ray leaves its processes to others
+        module.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+        yield module
+        module.shutdown()
+        gc.collect()
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +49,7 @@ def records(ray: Any, tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
     """What two workers make of four good runs, one that diverges and one that never ends."""
     runs = [run_of(DIVERGING), run_of(ENDLESS), *(run_of(QUICK, seed) for seed in range(4))]
     with Store(tmp_path_factory.mktemp("ray") / "results.sqlite") as store:
-        run_sweep(runs, store, RayEngine(time_limit=3.0))
+        run_sweep(runs, store, RayEngine(time_limit=6.0))
         return store.records()
 
 
@@ -66,8 +72,8 @@ def test_a_failure_has_its_reason(records: list[Record]) -> None:
 
 def test_a_run_beyond_its_time_is_cancelled(records: list[Record]) -> None:
     (record,) = (one for one in records if one.key.method == ENDLESS)
-    assert (record.status, record.reason) == ("timeout", "longer than 3 s")
-    assert 3 <= record.seconds < 20
+    assert (record.status, record.reason) == ("timeout", "longer than 6 s")
+    assert 6 <= record.seconds < 30
 
 
 def test_a_cluster_that_was_there_is_left_running(ray: Any, records: list[Record]) -> None:
@@ -94,7 +100,7 @@ def test_stopping_early_frees_the_cluster(ray: Any) -> None:
     records = RayEngine().records([run_of(QUICK), run_of(ENDLESS)])
     assert next(records).status == "done"
     records.close()
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while ray.available_resources().get("CPU") != 2:
         assert time.monotonic() < end
         time.sleep(0.1)
@@ -105,7 +111,7 @@ def test_nothing_but_the_result_goes_to_stdout(ray: Any, tmp_path: Path) -> None
     command += ["--methods", QUICK, "--noise", "none", "--seeds", "1", "--no-cache"]
     command += ["--engine", "ray", "--address", "local", "--jobs", "1"]
     command += ["--store", str(tmp_path / "results.sqlite")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     assert done.stdout.startswith("1 runs done (0 failed), 0 were there")
     assert len(done.stdout.splitlines()) == 1
 

@@ -151,7 +151,7 @@ def test_seven_label_noise_settings_cost_at_most_1_7_times_one(tmp_path: Path) -
 def mixed_records() -> dict[str, Record]:
     """What one engine of two workers makes of good and bad runs."""
     runs = [*runs_of(DIVERGING, 1), *runs_of(ENDLESS, 1), *runs_of(QUICK, 1)]
-    records = list(LocalEngine(jobs=2, time_limit=2.0).records(runs))
+    records = list(LocalEngine(jobs=2, time_limit=5.0).records(runs))
     assert len(records) == 3
     return {record.key.method: record for record in records}
 
@@ -170,8 +170,8 @@ def test_a_failure_is_a_row_with_its_reason(mixed_records: dict[str, Record]) ->
 
 def test_a_run_beyond_its_time_is_a_row(mixed_records: dict[str, Record]) -> None:
     record = mixed_records[ENDLESS]
-    assert (record.status, record.reason) == ("timeout", "longer than 2 s")
-    assert 2 <= record.seconds < 10
+    assert (record.status, record.reason) == ("timeout", "longer than 5 s")
+    assert 5 <= record.seconds < 30
 
 
 def test_a_run_beyond_its_memory_is_a_row() -> None:
@@ -212,7 +212,7 @@ def test_ctrl_c_ends_the_workers_and_says_how_to_go_on(tmp_path: Path) -> None:
     with Sweep(tmp_path / "results.sqlite", options) as sweep:
         workers = sweep.wait_for_workers(2)
         sweep.process.send_signal(signal.SIGINT)
-        assert sweep.process.wait(30) == 130
+        assert sweep.process.wait(60) == 130
         assert all(has_ended(worker) for worker in workers)
         assert "the same command goes on from there" in sweep.said
     with Store(tmp_path / "results.sqlite") as store:
@@ -315,7 +315,7 @@ def killing_the_first_worker() -> Iterator[None]:
     killer.join()
 
 
-def has_ended(process: psutil.Process, wait: float = 15.0) -> bool:
+def has_ended(process: psutil.Process, wait: float = 60.0) -> bool:
     try:
         process.wait(wait)
     except psutil.TimeoutExpired:
