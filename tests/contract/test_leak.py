@@ -47,6 +47,7 @@ def test_labels_of_test_nodes_change_no_prediction(name: str) -> None:
 @pytest.mark.parametrize(
     "noise",
     [
+        "similarity:0.4",
         "none",
         "symmetric:0.4",
         "asymmetric:0.4+exact-count",

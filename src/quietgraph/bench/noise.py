@@ -196,7 +196,7 @@ def _chances(dataset: Dataset, setting: NoiseSetting, generator: np.random.Gener
     else:
         similarity = None
         if setting.kind == "similarity":
-            similarity = class_similarity(features, dataset.clean_labels, num_classes)
+            similarity = class_similarity(features, dataset.labels, num_classes)
         matrix = transition_matrix(
             setting.kind, setting.rate, num_classes, similarity=similarity, generator=generator
         )
