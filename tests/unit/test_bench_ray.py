@@ -47,9 +47,10 @@ def ray() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def records(ray: Any, tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
     """What two workers make of four good runs, one that diverges and one that never ends."""
-    runs = [run_of(DIVERGING), run_of(ENDLESS), *(run_of(QUICK, seed) for seed in range(4))]
+    runs = [run_of(DIVERGING), *(run_of(QUICK, seed) for seed in range(4))]
     with Store(tmp_path_factory.mktemp("ray") / "results.sqlite") as store:
-        run_sweep(runs, store, RayEngine(time_limit=6.0))
+        run_sweep(runs, store, RayEngine())
+        run_sweep([run_of(ENDLESS)], store, RayEngine(time_limit=0.5))
         return store.records()
 
 
@@ -72,8 +73,8 @@ def test_a_failure_has_its_reason(records: list[Record]) -> None:
 
 def test_a_run_beyond_its_time_is_cancelled(records: list[Record]) -> None:
     (record,) = (one for one in records if one.key.method == ENDLESS)
-    assert (record.status, record.reason) == ("timeout", "longer than 6 s")
-    assert 6 <= record.seconds < 30
+    assert (record.status, record.reason) == ("timeout", "longer than 0.5 s")
+    assert record.seconds >= 0.5
 
 
 def test_a_cluster_that_was_there_is_left_running(ray: Any, records: list[Record]) -> None:
