@@ -26,7 +26,6 @@ PUBLISHED = {  # mean, standard deviation, in percent
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.data,
-    pytest.mark.skipif("QUIETGRAPH_DATA" not in os.environ, reason="QUIETGRAPH_DATA is not set"),
 ]
 
 

@@ -3,7 +3,6 @@
 import gzip
 import json
 import multiprocessing
-import os
 import shutil
 import socket
 import sys
@@ -58,11 +57,6 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("QUIETGRAPH_CACHE", str(folder))
         yield folder
         shutil.rmtree(folder)
-
-
-needs_data = pytest.mark.skipif(
-    "QUIETGRAPH_DATA" not in os.environ, reason="QUIETGRAPH_DATA names no folder of datasets"
-)
 
 
 def sizes(dataset: Dataset) -> tuple[int, int, int]:
@@ -431,7 +425,6 @@ class TestReachable:
 
 
 @pytest.mark.data
-@needs_data
 @pytest.mark.parametrize("name", REAL)
 def test_real_datasets_have_the_counts_that_are_listed(name: str, shared_cache: Path) -> None:
     dataset, info = load(name), describe(name)
@@ -442,7 +435,6 @@ def test_real_datasets_have_the_counts_that_are_listed(name: str, shared_cache: 
 
 
 @pytest.mark.data
-@needs_data
 @pytest.mark.parametrize(
     ("name", "split", "expected"),
     [
@@ -464,14 +456,12 @@ def test_real_datasets_have_their_published_splits(
 
 
 @pytest.mark.data
-@needs_data
 def test_the_public_split_is_the_same_for_every_seed(shared_cache: Path) -> None:
     first, other = load("cora", seed=0), load("cora", seed=1)
     assert torch.equal(first.split.train, other.split.train)
 
 
 @pytest.mark.data
-@needs_data
 def test_geom_gcn_splits_go_round_after_ten_seeds(shared_cache: Path) -> None:
     first, other, eleventh = (load("texas", seed=seed).split.train for seed in (0, 1, 10))
     assert torch.equal(first, eleventh)

@@ -129,7 +129,6 @@ def test_cached_embeddings_change_no_result(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.data
-@pytest.mark.skipif("QUIETGRAPH_DATA" not in os.environ, reason="QUIETGRAPH_DATA is not set")
 def test_seven_label_noise_settings_cost_at_most_1_7_times_one(tmp_path: Path) -> None:
     noises = ["none", *(f"{kind}:0.{r}" for kind in ("symmetric", "asymmetric") for r in (2, 4, 6))]
     seconds = {}

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import quietgraph as qg
+from quietgraph.bench.protocol import Run, execute
 from quietgraph.classify import low_rank_attention
 from quietgraph.diagnose import gram_eigenvalues, kernel_complexity
 from quietgraph.methods import EmbeddingCache, use_cache
@@ -123,3 +124,21 @@ def test_new_nodes_are_classified_like_old_ones() -> None:
     truth = problem.classes[60:]
     assert (model.predict()[60:] == truth).mean() > 0.6
     assert (model.predict(problem.graph)[60:] == truth).mean() > 0.6
+
+
+@pytest.mark.parametrize("name", ["gcl-lrr", "gcl-lr-attention"])
+def test_graphs_of_unlike_neighbours_get_an_encoder_of_trainable_depth(name: str) -> None:
+    model = fit(name, encoder="tedgcn", depth=-0.5)
+    depth = float(model.state_["encoder.depth"])
+    assert depth != -0.5  # it was trained
+    assert "encoder.first" not in model.state_
+    assert qg.get_method(name).presets["texas"]["encoder"] == "tedgcn"
+
+
+@pytest.mark.data
+def test_on_texas_the_trainable_depth_is_far_ahead_of_graph_convolutions() -> None:
+    accuracy = {
+        encoder: execute(Run("texas", f"gcl-lrr:encoder={encoder}", "none", 0)).metrics
+        for encoder in ("gcn", "tedgcn")
+    }
+    assert accuracy["tedgcn"]["test_accuracy"] > accuracy["gcn"]["test_accuracy"] + 0.2

@@ -98,7 +98,7 @@ def failure(run: Run, status: Any, reason: str, seconds: float) -> Record:
         status=status,
         seconds=seconds,
         peak_memory_mb=float("nan"),
-        started=_now(),
+        started=_now(ago=seconds),
         reason=reason,
         versions=versions(),
     )
@@ -144,5 +144,6 @@ def _assignments(variant: str) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+def _now(*, ago: float = 0.0) -> str:
+    moment = datetime.datetime.now(datetime.UTC) - datetime.timedelta(seconds=ago)
+    return moment.isoformat(timespec="seconds")

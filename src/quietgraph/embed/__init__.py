@@ -3,6 +3,7 @@
 from quietgraph.embed.contrast import ContrastSettings, encode, train_embeddings
 from quietgraph.embed.encoder import GCNEncoder
 from quietgraph.embed.losses import info_nce, prototype_loss, truncated_nuclear_norm
+from quietgraph.embed.negative_depth import TEDEncoder
 from quietgraph.embed.propagation import (
     Propagation,
     multiply,
@@ -20,6 +21,7 @@ __all__ = [
     "History",
     "Propagation",
     "Schedule",
+    "TEDEncoder",
     "View",
     "ViewRates",
     "draw_view",

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from quietgraph.embed.clusters import Clusters, lloyd_step, start_clusters
-from quietgraph.embed.encoder import GCNEncoder
 from quietgraph.embed.losses import info_nce, prototype_loss, truncated_nuclear_norm
 from quietgraph.embed.propagation import Propagation
 from quietgraph.embed.training import History, Schedule, train
@@ -39,7 +38,7 @@ class ContrastSettings:
 def train_embeddings(
     graph: Graph,
     features: Features,
-    encoder: GCNEncoder,
+    encoder: nn.Module,
     settings: ContrastSettings,
     schedule: Schedule,
     *,
@@ -50,7 +49,7 @@ def train_embeddings(
     return train(encoder, trainer.losses, schedule, what="learning embeddings")
 
 
-def encode(encoder: GCNEncoder, graph: Graph, features: Features) -> Embeddings:
+def encode(encoder: nn.Module, graph: Graph, features: Features) -> Embeddings:
     """Return the embeddings of the graph as it is [nodes, dim]."""
     with torch.no_grad():
         embeddings: Embeddings = encoder(features, View(Propagation.of(graph).operator()))
@@ -64,7 +63,7 @@ class _Trainer:
         self,
         graph: Graph,
         features: Features,
-        encoder: GCNEncoder,
+        encoder: nn.Module,
         settings: ContrastSettings,
         seed: int,
     ) -> None:

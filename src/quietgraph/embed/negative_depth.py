@@ -15,7 +15,7 @@ from quietgraph.embed.encoder import glorot
 from quietgraph.embed.propagation import Propagation, project, propagate
 from quietgraph.embed.views import View
 from quietgraph.graph import CSR, Features, Graph
-from quietgraph.types import Embeddings, Mask, Scalar
+from quietgraph.types import Embeddings, Scalar
 
 FLOOR = 1e-2
 DEGREE = 16
@@ -28,7 +28,7 @@ class Power(Protocol):
     def __call__(self, dense: Tensor, depth: Scalar) -> Tensor:
         """Return Q^depth @ dense [nodes, dim]."""
 
-    def at(self, nodes: Mask) -> "Power":
+    def at(self, nodes: Tensor) -> "Power":
         """Return what computes the rows of these nodes alone."""
 
 
@@ -47,7 +47,7 @@ class ExactPower:
         inside: Tensor = self.values.pow(depth)[:, None] * (self.vectors.T @ dense)
         return self.rows @ inside
 
-    def at(self, nodes: Mask) -> "ExactPower":
+    def at(self, nodes: Tensor) -> "ExactPower":
         """Return what computes the rows of these nodes alone."""
         part = copy.copy(self)
         part.rows = self.vectors[nodes]
@@ -67,7 +67,7 @@ class PolynomialPower:
         transform = torch.cos(torch.arange(degree + 1)[:, None] * angles) * (2 / (degree + 1))
         transform[0] /= 2
         self.transform = transform  # values at the points -> coefficients
-        self.nodes: Mask | None = None
+        self.nodes: Tensor | None = None
 
     def __call__(self, dense: Tensor, depth: Scalar) -> Tensor:
         """Return Q^depth @ dense [nodes, dim]."""
@@ -77,7 +77,7 @@ class PolynomialPower:
         )
         return filtered if self.nodes is None else filtered[self.nodes]
 
-    def at(self, nodes: Mask) -> "PolynomialPower":
+    def at(self, nodes: Tensor) -> "PolynomialPower":
         """Return what computes the rows of these nodes alone."""
         part = copy.copy(self)
         part.nodes = nodes
@@ -116,13 +116,16 @@ class TEDEncoder(nn.Module):
         self.depth = nn.Parameter(torch.tensor(depth))
         self.output = output
 
-    def forward(self, features: Features, view: View) -> Embeddings:
-        """Return one embedding per node [nodes, dim]."""
+    def forward(self, features: Features, view: View, nodes: Tensor | None = None) -> Embeddings:
+        """Return the embeddings of all nodes, or of those asked for [nodes, dim]."""
         weight: Tensor = self.weight
         if view.feature_mask is not None:  # a masked column is a row of W that counts 0
             weight = weight * view.feature_mask[:, None]
         depth = self.depth.clamp(LOWEST_DEPTH, HIGHEST_DEPTH)
-        embeddings = PolynomialPower(view.operator)(project(features, weight), depth) + self.bias
+        power = PolynomialPower(view.operator)
+        if nodes is not None:
+            power = power.at(nodes)
+        embeddings = power(project(features, weight), depth) + self.bias
         return embeddings.relu() if self.output == "relu" else embeddings
 
 

@@ -1,7 +1,7 @@
 """GCL-LR-Attention: GCL-LRR with low-rank attention before the classifier."""
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, ClassVar, final
 
 import torch
 import torch.nn.functional as F
@@ -18,6 +18,11 @@ from quietgraph.types import Embeddings
 @dataclass(kw_only=True, eq=False)
 class GCLLRAttention(LowRankContrast):
     """Low-rank contrastive embeddings, attention, linear classifier (GCL-LR-Attention)."""
+
+    # Averages over neighbours of other classes carry nothing.
+    presets: ClassVar[dict[str, dict[str, Any]]] = {
+        name: {**settings, "smoothing": 0} for name, settings in LowRankContrast.presets.items()
+    }
 
     smoothing: int = param(
         10, "propagations that average the features over neighbours", low=0, after_embedding=True

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from quietgraph.classify import (
     LinearFit,
@@ -18,6 +18,7 @@ from quietgraph.embed import (
     ContrastSettings,
     GCNEncoder,
     Schedule,
+    TEDEncoder,
     ViewRates,
     encode,
     normalise_rows,
@@ -44,8 +45,18 @@ class LowRankContrast(TwoStageClassifier):
     """Contrastive embeddings of low rank, and a linear transductive classifier on them."""
 
     first_stage: ClassVar[str] = "low-rank contrast"
+    presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "texas": {"encoder": "tedgcn"},
+        "chameleon": {"encoder": "tedgcn"},
+    }
 
-    hidden: int = param(256, "width of the hidden layer", low=1)
+    encoder: str = param(
+        "gcn",
+        "two graph convolutions, or a filter of trainable depth for graphs of unlike neighbours",
+        choices=("gcn", "tedgcn"),
+    )
+    depth: float = param(-1.0, "depth at which the tedgcn encoder starts", low=-5, high=20)
+    hidden: int = param(256, "width of the gcn encoder's hidden layer", low=1)
     dim: int = param(256, "width of the embeddings (d)", low=1)
     output: str = param("linear", "activation of the output", choices=("linear", "relu"))
     feature_norm: str = param("l2", "scaling of feature rows", choices=("l2", "l1", "none"))
@@ -130,8 +141,12 @@ class LowRankContrast(TwoStageClassifier):
         embeddings = encode(encoder, graph, features)
         return self._features(embeddings, graph, state) @ state["weight"], embeddings
 
-    def _encoder(self, num_features: int, seed: int) -> GCNEncoder:
+    def _encoder(self, num_features: int, seed: int) -> nn.Module:
         draws = torch_generator(seed, "encoder")
+        if self.encoder == "tedgcn":
+            return TEDEncoder(
+                num_features, self.dim, output=self.output, depth=self.depth, generator=draws
+            )
         return GCNEncoder(num_features, self.hidden, self.dim, output=self.output, generator=draws)
 
     def _settings(self) -> ContrastSettings:
