@@ -25,7 +25,7 @@ class GCLLRAttention(LowRankContrast):
     }
 
     smoothing: int = param(
-        10, "propagations that average the features over neighbours", low=0, after_embedding=True
+        10, "propagations that average what is attended to", low=0, after_embedding=True
     )
     attention: str = param(
         "residual",
@@ -33,15 +33,18 @@ class GCLLRAttention(LowRankContrast):
         choices=("residual", "plain"),
         after_embedding=True,
     )
+    attention_weight: float = param(
+        2.0, "weight of attended features beside the embeddings", low=0, after_embedding=True
+    )
 
     def _prepare(self, embeddings: Embeddings, graph: Graph) -> dict[str, Tensor]:
         state = super()._prepare(embeddings, graph)
-        rows = super()._features(embeddings, graph, state)
-        return {**state, "attention": attention_matrix(rows)}
+        smooth = self._smooth(self._rows(embeddings, state), graph)
+        return {**state, "attention": attention_matrix(smooth)}
 
     def _features(self, embeddings: Embeddings, graph: Graph, state: dict[str, Tensor]) -> Tensor:
-        rows = super()._features(embeddings, graph, state)
-        attended = rows @ state["attention"]
+        rows = self._rows(embeddings, state)
+        attended = self._smooth(rows, graph) @ state["attention"]
         if self.attention == "plain":
             return attended
-        return torch.cat([rows, F.normalize(attended, dim=1)], dim=1)
+        return torch.cat([rows, self.attention_weight * F.normalize(attended, dim=1)], dim=1)

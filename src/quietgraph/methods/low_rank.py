@@ -123,7 +123,12 @@ class LowRankContrast(TwoStageClassifier):
 
     def _features(self, embeddings: Embeddings, graph: Graph, state: dict[str, Tensor]) -> Tensor:
         """Return what the classifier sees [nodes, features]."""
-        rows = centre_rows(embeddings, state["mean"]) if self.centre else embeddings
+        return self._smooth(self._rows(embeddings, state), graph)
+
+    def _rows(self, embeddings: Embeddings, state: dict[str, Tensor]) -> Embeddings:
+        return centre_rows(embeddings, state["mean"]) if self.centre else embeddings
+
+    def _smooth(self, rows: Embeddings, graph: Graph) -> Embeddings:
         if self.smoothing == 0:
             return rows
         return smooth_rows(normalised_adjacency(graph), rows, steps=self.smoothing)
