@@ -1,18 +1,19 @@
 """The pieces of `quiet` against their formulas, and what the pool is for."""
 
 import numpy as np
+import pytest
 import torch
 import torch.nn.functional as F
 
 import quietgraph as qg
 from quietgraph.classify import (
     fit_mixture,
-    flattened_scores,
+    flattening,
+    leading_directions,
     self_trained_ridge,
     smooth_rows,
     smoothed_attributes,
 )
-from quietgraph.classify.smoothing import leading_scores
 from quietgraph.embed import normalised_adjacency
 from quietgraph.graph import CSR
 from quietgraph.rng import torch_generator
@@ -35,7 +36,6 @@ def test_smoothed_attributes_keep_the_angles_of_the_dense_formula() -> None:
     for hop in range(1, 9):
         total += torch.linalg.matrix_power(operator.to_dense(), hop) @ unit / 8
     rows = F.normalize(0.05 * unit + 0.95 * total, dim=1)
-    rows = F.normalize(rows - rows.mean(dim=0), dim=1)
     fast = smoothed_attributes(operator, graph.features, generator=torch_generator(0))
     torch.testing.assert_close(fast @ fast.T, rows @ rows.T, atol=1e-3, rtol=1e-3)
     sparse = CSR.from_scipy(graph.features.numpy())
@@ -43,20 +43,20 @@ def test_smoothed_attributes_keep_the_angles_of_the_dense_formula() -> None:
     torch.testing.assert_close(same @ same.T, fast @ fast.T, atol=1e-3, rtol=1e-3)
 
 
-def test_leading_scores_are_those_of_the_svd() -> None:
+def test_leading_directions_are_those_of_the_svd() -> None:
     matrix = torch.randn(60, 30, generator=torch_generator(0), dtype=torch.float64)
     matrix = matrix @ torch.diag(0.7 ** torch.arange(30, dtype=torch.float64))
     left, values, _ = torch.linalg.svd(matrix, full_matrices=False)
     exact = (left * values)[:, :4]
-    fast = leading_scores(matrix, 4, generator=torch_generator(1))
+    fast = matrix @ leading_directions(matrix, 4, generator=torch_generator(1))
     torch.testing.assert_close(fast @ fast.T, exact @ exact.T, atol=1e-6, rtol=1e-6)
 
 
-def test_flattened_scores_square_root_the_singular_values() -> None:
+def test_flattening_square_roots_the_singular_values() -> None:
     rows = torch.randn(50, 6, generator=torch_generator(0), dtype=torch.float64)
     left, values, _ = torch.linalg.svd(rows, full_matrices=False)
     exact = F.normalize((left * values.sqrt())[:, :3], dim=1)
-    fast = flattened_scores(rows, 3)
+    fast = F.normalize(rows @ flattening(rows, 3), dim=1)
     torch.testing.assert_close(fast @ fast.T, exact @ exact.T, atol=1e-8, rtol=1e-8)
 
 
@@ -67,7 +67,7 @@ def test_self_trained_ridge_solves_its_weighted_normal_equations() -> None:
     gram = rows.T @ sure @ rows / 40
     penalty = gram.diagonal().mean() * torch.eye(5, dtype=torch.float64)
     slow = rows @ torch.linalg.inv(gram + penalty) @ rows.T @ sure @ (chances - 1 / 3) / 40
-    torch.testing.assert_close(self_trained_ridge(rows, chances), slow)
+    torch.testing.assert_close(rows @ self_trained_ridge(rows, chances), slow)
 
 
 def test_clusters_find_the_classes_though_labels_are_wrong() -> None:
@@ -80,28 +80,53 @@ def test_clusters_find_the_classes_though_labels_are_wrong() -> None:
     labels = torch.where(wrong, (classes + shift) % 3, classes)
     train = torch.arange(300) < 60
     for noisy in (False, True):
-        scores = fit_mixture(rows, labels, train, 3, sharpness=10.0, noisy=noisy)
-        assert float((scores.argmax(dim=1) == classes).float().mean()) > 0.9
+        weight, bias = fit_mixture(rows, labels, train, 3, sharpness=10.0, noisy=noisy)
+        assert float(((rows @ weight + bias).argmax(dim=1) == classes).float().mean()) > 0.9
 
 
-def test_the_pool_chooses_by_validation_and_tells_what() -> None:
+def fit_arguments():
     problem, labels, validation = small_problem()
-    model = qg.get_method("quiet")(epochs=5).fit(problem.graph, labels, validation)
-    assert len(model.notes_) == 3
-    assert all(name.startswith("candidate ") for name in model.notes_)
-    alone = qg.get_method("quiet")(epochs=5, encoder=False, supervised=False, committee=1)
-    alone.fit(problem.graph, labels, validation)
-    assert len(alone.notes_) == 1
-    assert not np.array_equal(alone.scores_, model.scores_)
+    return problem.graph, labels, validation
+
+
+def quiet(**parameters):
+    return qg.get_method("quiet")(epochs=5, **parameters).fit(*fit_arguments())
+
+
+def test_the_committee_counts_its_members_by_validation_and_tells_so() -> None:
+    shares = list(quiet().notes_.values())
+    assert sum(shares) == pytest.approx(1)
+    assert shares == sorted(shares, reverse=True)
+    best_only = list(quiet(caution=0).notes_.values())
+    assert len(best_only) < len(shares)
+    assert len(set(best_only)) == 1  # the best, or those level with it
+
+
+@pytest.mark.parametrize("families", ["ridge", "logistic", "clusters"])
+def test_a_pool_of_one_family_has_no_other(families: str) -> None:
+    word = {"ridge": "ridge ", "logistic": "logistic ", "clusters": "clusters "}[families]
+    assert all(word in name for name in quiet(families=families).notes_)
+
+
+def test_without_the_encoder_embeddings_play_no_part() -> None:
+    short, long = (
+        quiet(encoder=False).scores_,
+        qg.get_method("quiet")(epochs=9, encoder=False).fit(*fit_arguments()).scores_,
+    )
+    torch.testing.assert_close(short, long, atol=0, rtol=0)
 
 
 def test_refit_uses_validation_labels_too() -> None:
-    problem, labels, validation = small_problem()
-    plain, again = (
-        qg.get_method("quiet")(epochs=5, supervised=False, refit=refit).fit(
-            problem.graph, labels, validation
-        )
-        for refit in (False, True)
-    )
+    plain, again = quiet(), quiet(refit=True)
     assert plain.notes_ == again.notes_
     assert not np.array_equal(plain.scores_, again.scores_)
+
+
+def test_the_same_nodes_in_a_new_graph_get_the_same_classes() -> None:
+    model = quiet()
+    torch.testing.assert_close(
+        torch.from_numpy(model.predict_proba(fit_arguments()[0])),
+        torch.from_numpy(model.predict_proba()),
+        atol=1e-4,
+        rtol=1e-4,
+    )

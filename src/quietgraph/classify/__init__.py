@@ -8,8 +8,14 @@ from quietgraph.classify.attention import (
 )
 from quietgraph.classify.folds import hold_out, stratified_folds
 from quietgraph.classify.linear import LinearFit, accuracy, fit_linear, fit_ridge, ridge_path
+from quietgraph.classify.logistic import logistic_path
 from quietgraph.classify.mixture import fit_mixture, self_trained_ridge
-from quietgraph.classify.smoothing import flattened_scores, smooth_rows, smoothed_attributes
+from quietgraph.classify.smoothing import (
+    flattening,
+    leading_directions,
+    smooth_rows,
+    smoothed_attributes,
+)
 from quietgraph.classify.suspects import suspect_table
 
 __all__ = [
@@ -20,8 +26,10 @@ __all__ = [
     "fit_linear",
     "fit_mixture",
     "fit_ridge",
-    "flattened_scores",
+    "flattening",
     "hold_out",
+    "leading_directions",
+    "logistic_path",
     "low_rank_attention",
     "mean_direction",
     "ridge_path",

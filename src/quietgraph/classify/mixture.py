@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from quietgraph.types import Embeddings, Labels, Mask, Probabilities, Scores
+from quietgraph.types import Embeddings, Labels, Mask, Probabilities
 
 _ITERATIONS = 5
 _UNLABELLED = 0.2  # weight of all nodes beside the labelled ones in a class mean
@@ -18,10 +18,11 @@ def fit_mixture(
     *,
     sharpness: float,
     noisy: bool,
-) -> Scores:
-    """Return class scores of a mixture of spherical clusters, one per class [nodes, classes].
+) -> tuple[Tensor, Tensor]:
+    """Return weight [dim, classes] and bias [classes] of a mixture of spherical clusters.
 
-    Five rounds of expectation and maximisation from the class means of the noisy labels. A node's
+    One cluster per class; scores are rows @ weight + bias. Five rounds of
+    expectation and maximisation from the class means of the noisy labels. A node's
     own label never decides its class; with `noisy`, given labels count by how likely they are
     under a symmetric noise whose rate is estimated along the way.
 
@@ -44,11 +45,13 @@ def fit_mixture(
         means = F.normalize(pull, dim=1)
         shares = chances.mean(dim=0).sqrt()
         shares = (shares / shares.sum()).clamp_min(1e-12)
-    return sharpness * rows @ means.T + shares.log()
+    return sharpness * means.T, shares.log()
 
 
-def self_trained_ridge(rows: Embeddings, chances: Probabilities) -> Scores:
-    """Return ridge regression of soft labels on all nodes, weighted by their certainty.
+def self_trained_ridge(rows: Embeddings, chances: Probabilities) -> Tensor:
+    """Return the weight [dim, classes] of ridge regression of soft labels on all nodes.
+
+    Nodes count by their certainty; scores are rows @ weight.
 
     Args:
         rows: One row per node [nodes, dim].
@@ -60,7 +63,7 @@ def self_trained_ridge(rows: Embeddings, chances: Probabilities) -> Scores:
     penalty = gram.diagonal().mean() * torch.eye(len(gram), dtype=rows.dtype, device=rows.device)
     right = rows.T @ (weight * targets) / len(rows)
     solution: Tensor = torch.linalg.solve(gram + penalty, right)
-    return rows @ solution
+    return solution
 
 
 def _trust(chances: Tensor, given: Tensor) -> Tensor:

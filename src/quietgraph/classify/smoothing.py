@@ -8,7 +8,7 @@ from quietgraph.embed import normalise_rows, project, propagate
 from quietgraph.graph import CSR, Features
 from quietgraph.types import Embeddings
 
-_EXACT_ENTRIES = 200_000_000  # nodes x columns up to which smoothed attributes are held whole
+_EXACT_ENTRIES = 50_000_000  # nodes x columns up to which smoothed attributes are held whole
 _SKETCH = 1024  # columns of the random projection above that
 
 
@@ -31,47 +31,45 @@ def smoothed_attributes(
     operator: CSR,
     features: Features,
     *,
-    dim: int = 256,
     hops: int = 8,
     keep: float = 0.05,
     generator: torch.Generator,
 ) -> Tensor:
-    """Return the leading directions of attributes averaged over up to `hops` hops [nodes, dim].
+    """Return attributes averaged over up to `hops` hops, in unit rows [nodes, columns].
 
-    Unit rows of keep X + (1 - keep) mean_k A^k X, centred, on their `dim` leading singular
-    directions, in unit rows again. Wide attributes of large graphs are projected at random first.
+    Unit rows of keep X + (1 - keep) mean_k A^k X. Wide attributes of large graphs are projected
+    at random first.
     """
     hop = _narrow(normalise_rows(features, "l2"), generator)
     total = keep * hop
     for _ in range(hops):
         hop = propagate(operator, hop)
         total += (1 - keep) / hops * hop
-    unit = F.normalize(total, dim=1)
-    return F.normalize(leading_scores(unit - unit.mean(dim=0), dim, generator=generator), dim=1)
+    return F.normalize(total, dim=1)
 
 
-def leading_scores(matrix: Tensor, rank: int, *, generator: torch.Generator) -> Tensor:
-    """Return U S of the leading singular values by randomised subspace iteration [rows, rank]."""
+def leading_directions(matrix: Tensor, rank: int, *, generator: torch.Generator) -> Tensor:
+    """Return the leading right singular vectors by subspace iteration [columns, rank]."""
     rank = min(rank, *matrix.shape)
     width = min(rank + 10, *matrix.shape)
     start = torch.randn(matrix.shape[1], width, generator=generator).to(matrix)
     basis = torch.linalg.qr(matrix @ start).Q
     for _ in range(2):
         basis = torch.linalg.qr(matrix @ (matrix.T @ basis)).Q
-    left, values, _ = torch.linalg.svd(basis.T @ matrix, full_matrices=False)
-    scores: Tensor = basis @ (left * values)[:, :rank]
-    return scores
+    right: Tensor = torch.linalg.svd(basis.T @ matrix, full_matrices=False).Vh
+    return right[:rank].T.contiguous()
 
 
-def flattened_scores(rows: Embeddings, rank: int) -> Tensor:
-    """Return the leading singular vectors with square-rooted singular values, unit rows.
+def flattening(rows: Embeddings, rank: int) -> Tensor:
+    """Return the map onto leading directions with square-rooted singular values [dim, rank].
 
     Clusters are found more easily when no single direction dominates.
     """
     values, vectors = torch.linalg.eigh(rows.T @ rows)
     kept = min(rank, len(values))
     leading, strengths = vectors[:, -kept:], values[-kept:].clamp_min(1e-12)
-    return F.normalize(rows @ leading * strengths.pow(-0.25), dim=1)
+    flat: Tensor = (leading * strengths.pow(-0.25)).contiguous()
+    return flat
 
 
 def _narrow(features: Features, generator: torch.Generator) -> Tensor:

@@ -133,7 +133,8 @@ class LowRankContrast(TwoStageClassifier):
             return rows
         return smooth_rows(normalised_adjacency(graph), rows, steps=self.smoothing)
 
-    def _apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
+    def embed_new(self, graph: Graph, state: dict[str, Tensor]) -> Embeddings:
+        """Return what a trained encoder makes of a graph that it has not seen [nodes, dim]."""
         encoder = self._encoder(graph.num_features, seed=0).to(graph.device)
         encoder.load_state_dict(
             {
@@ -142,8 +143,10 @@ class LowRankContrast(TwoStageClassifier):
                 if name.startswith(_ENCODER)
             }
         )
-        features = normalise_rows(graph.features, self.feature_norm)
-        embeddings = encode(encoder, graph, features)
+        return encode(encoder, graph, normalise_rows(graph.features, self.feature_norm))
+
+    def _apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
+        embeddings = self.embed_new(graph, state)
         return self._features(embeddings, graph, state) @ state["weight"], embeddings
 
     def _encoder(self, num_features: int, seed: int) -> nn.Module:

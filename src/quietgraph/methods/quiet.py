@@ -1,18 +1,21 @@
-"""quiet: our own estimator, a small pool of noise-aware classifiers on low-rank embeddings."""
+"""quiet: our own estimator, a committee of noise-aware classifiers on low-rank embeddings."""
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from typing import ClassVar, NamedTuple, final
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from quietgraph.classify import (
+    accuracy,
     attention_matrix,
     centre_rows,
     fit_mixture,
-    flattened_scores,
+    flattening,
+    leading_directions,
+    logistic_path,
     mean_direction,
     ridge_path,
     self_trained_ridge,
@@ -20,19 +23,21 @@ from quietgraph.classify import (
     smoothed_attributes,
 )
 from quietgraph.embed import normalised_adjacency
-from quietgraph.graph import CSR, Graph
+from quietgraph.graph import Graph
 from quietgraph.methods.cache import Embedded
 from quietgraph.methods.gcl_lrr import GCLLRR
-from quietgraph.methods.gcn import GCN
-from quietgraph.methods.supervised import validation_score
 from quietgraph.methods.task import Task
 from quietgraph.methods.two_stage import Decision, TwoStageClassifier
 from quietgraph.params import param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Scores
 
-_PENALTIES = (0.03, 0.3, 1.0, 3.0, 10.0)
-_SHARPNESS = (5.0, 10.0)
+_PENALTIES = (0.03, 0.3, 1.0, 3.0, 10.0)  # of ridge regression
+_STRENGTHS = (8.0, 2.0, 0.5, 0.1, 0.02)  # of the penalty of logistic regression
+_SHARPNESS = (5.0, 10.0)  # of clusters
+_ATTRIBUTES = 256  # directions of the smoothed attributes that are kept
+_CLUSTER_RANK = 50  # directions in which clusters are looked for
+_LEAST_WEIGHT = 0.01  # of a candidate, beside the best one's 1
 _DENSE_FROM = 15.0  # mean degree from which weak views collapse the embeddings
 _DENSE_VIEWS = {
     "edge_drop_1": 0.5,
@@ -43,10 +48,22 @@ _DENSE_VIEWS = {
 }
 
 
+class Candidate(NamedTuple):
+    """A linear classifier on one kind of features."""
+
+    kind: str
+    weight: Tensor  # [dim, classes]
+    bias: Tensor  # [classes]
+
+    def scores(self, features: dict[str, Tensor]) -> Scores:
+        """Return log-odds up to a scale and a constant per node [nodes, classes]."""
+        return features[self.kind] @ self.weight + self.bias
+
+
 @final
 @dataclass(kw_only=True, eq=False)
 class Quiet(TwoStageClassifier):
-    """Low-rank embeddings, then the best of a pool of noise-aware classifiers (ours)."""
+    """Low-rank embeddings, then a committee of noise-aware classifiers (ours)."""
 
     first_stage: ClassVar[str] = "quiet"
 
@@ -54,88 +71,215 @@ class Quiet(TwoStageClassifier):
     encoder: bool = param(
         True, "whether to use embeddings, or smoothed attributes alone", after_embedding=True
     )
-    supervised: bool = param(
-        True, "whether a graph convolution network is in the pool", after_embedding=True
+    families: str = param(
+        "all",
+        "kinds of classifiers in the pool",
+        choices=("all", "ridge", "logistic", "clusters", "no-logistic", "no-clusters"),
+        after_embedding=True,
     )
-    committee: int = param(3, "how many candidates are averaged", low=1, after_embedding=True)
+    caution: float = param(
+        0.13,
+        "how far behind on validation a candidate still counts, in root validation nodes",
+        low=0,
+        after_embedding=True,
+    )
     refit: bool = param(
         False, "fit the chosen ones again on training and validation labels", after_embedding=True
     )
 
     def _embed(self, graph: Graph, seed: int) -> Embedded:
+        return self._low_rank(graph, seed)._embed(graph, seed)
+
+    def _low_rank(self, graph: Graph, seed: int) -> GCLLRR:
         views = _DENSE_VIEWS if 2 * graph.num_edges >= _DENSE_FROM * graph.num_nodes else {}
         epochs = self.epochs or round(60 * min(4.0, max(1.0, math.sqrt(graph.num_nodes / 2700))))
-        return GCLLRR(seed=seed, device=self.device, epochs=epochs, **views)._embed(graph, seed)  # type: ignore[arg-type]
+        return GCLLRR(seed=seed, device=self.device, epochs=epochs, **views)  # type: ignore[arg-type]
 
     def _decide(self, embeddings: Embeddings, task: Task) -> Decision:
-        pool = self._pool(self._features(embeddings, task), task)
-        if self.supervised:
-            pool["gcn"] = self._convolution(task)
-        merit = {
-            name: validation_score(scores, task.labels, task.validation)
-            for name, scores in pool.items()
-        }
-        best = sorted(merit, key=merit.__getitem__, reverse=True)[: self.committee]
-        if self.refit:
-            known = replace(task, train=task.train | task.validation)
-            again = self._pool(self._features(embeddings, task), known)
-            if "gcn" in best:
-                again["gcn"] = self._convolution(known)
-            pool = again
-        scores = torch.stack([_comparable(pool[name]) for name in best]).mean(dim=0).log()
-        notes = {f"candidate {name}": merit[name] for name in best}
-        return Decision(scores, {}, notes)
-
-    def _features(self, embeddings: Embeddings, task: Task) -> dict[str, Tensor]:
-        operator = normalised_adjacency(task.graph)
-        draws = torch_generator(task.seed, "smoothed attributes")
-        attributes = smoothed_attributes(operator, task.graph.features, generator=draws)
-        if not self.encoder:
-            return {"wide": attributes, "clusters": attributes, "own": attributes}
-        centred = centre_rows(embeddings, mean_direction(embeddings))
-        smooth = smooth_rows(operator, centred)
-        attended = F.normalize(smooth @ attention_matrix(smooth), dim=1)
-        return {
-            "wide": torch.cat([smooth, attended, attributes], dim=1),
-            "clusters": flattened_scores(smooth, rank=50),
-            "own": attributes,
-            "both": torch.cat([centred, attributes], dim=1) / math.sqrt(2),
-        }
-
-    def _pool(self, features: dict[str, Tensor], task: Task) -> dict[str, Scores]:
-        """Return the scores of every candidate, by name."""
-        train, labels, count = task.train, task.labels, task.num_classes
-        wide = features["wide"]
-        targets = F.one_hot(labels[train], count).to(wide.dtype) - 1 / count
-        weights = ridge_path(wide[train], targets, _PENALTIES)
-        pool = {f"ridge {penalty:g}": wide @ weight for penalty, weight in weights.items()}
-        for sharpness in _SHARPNESS:
-            for noisy in (False, True):
-                name = f"{sharpness:g} {'noisy' if noisy else 'plain'}"
-                scores = fit_mixture(
-                    features["clusters"], labels, train, count, sharpness=sharpness, noisy=noisy
-                )
-                pool[f"clusters {name}"] = scores
-                for kind in ("own", "both"):
-                    if kind in features:
-                        again = self_trained_ridge(features[kind], scores.softmax(dim=1))
-                        pool[f"self-trained {kind} {name}"] = again
-        return pool
-
-    def _convolution(self, task: Task) -> Scores:
-        """Return a graph convolution network's scores; with clean labels it is hard to beat."""
-        norm = "l1" if isinstance(task.graph.features, CSR) else "l2"  # bags of words, or dense
-        return GCN(seed=task.seed, device=self.device, feature_norm=norm)._fit(task).scores
+        attributes = _smoothed(task.graph, task.seed)
+        state = self._prepare(embeddings, task.graph, attributes, task.seed)
+        features = self._features(embeddings, task.graph, attributes, state)
+        members, notes = self._elect(features, task)
+        return Decision(_consensus(features, members), state | members, notes)
 
     def _fold_scores(self, task: Task) -> Scores:
-        """Folds do without the network: one pool is quick, five networks are not."""
-        quick = replace(self, supervised=False)
-        quick.embeddings_ = self.embeddings_
-        return TwoStageClassifier._fold_scores(quick, task)
+        """Folds share all that saw no label."""
+        task = task.to(self._device())
+        embeddings = torch.from_numpy(self.embeddings_).to(task.labels.device)
+        attributes = _smoothed(task.graph, task.seed)
+        features = self._features(embeddings, task.graph, attributes, self.state_)
+        return _consensus(features, self._elect(features, task)[0])
+
+    def _elect(
+        self, features: dict[str, Tensor], task: Task
+    ) -> tuple[dict[str, Tensor], dict[str, float]]:
+        """Return the committee's tensors, and how much each member counts."""
+        pool = self._pool(features, task)
+        shares = self._shares(pool, features, task)
+        if self.refit:
+            pool = self._pool(features, replace(task, train=task.train | task.validation))
+        members = {}
+        for number, (name, share) in enumerate(shares.items()):
+            kind, weight, bias = pool[name]
+            # Scores of all kinds on one scale: the mean lead of the best class is 1.
+            lead = _mean_lead(pool[name].scores(features))
+            members[f"{number}.{kind}.weight"] = (weight / lead).contiguous()
+            members[f"{number}.{kind}.bias"] = bias / lead
+            members[f"{number}.{kind}.share"] = torch.tensor(share)
+        return members, {f"share of {name}": share for name, share in shares.items()}
+
+    def _shares(
+        self, pool: dict[str, Candidate], features: dict[str, Tensor], task: Task
+    ) -> dict[str, float]:
+        """Return how much each candidate counts, by its lag on the (noisy) validation labels."""
+        held_out = {kind: rows[task.validation] for kind, rows in features.items()}
+        labels = task.labels[task.validation]
+        everywhere = torch.ones_like(labels, dtype=torch.bool)
+        merit = {
+            name: accuracy(candidate.scores(held_out), labels, everywhere)
+            for name, candidate in pool.items()
+        }
+        best, allowed = max(merit.values()), max(self.caution, 1e-6) / math.sqrt(len(labels))
+        weights = {name: math.exp((value - best) / allowed) for name, value in merit.items()}
+        kept = {name: weight for name, weight in weights.items() if weight >= _LEAST_WEIGHT}
+        total = sum(kept.values())
+        return {
+            name: weight / total
+            for name, weight in sorted(kept.items(), key=lambda item: item[1], reverse=True)
+        }
+
+    def _prepare(
+        self, embeddings: Embeddings, graph: Graph, attributes: Tensor, seed: int
+    ) -> dict[str, Tensor]:
+        """Return what the features need to know of all nodes."""
+        mean = attributes.mean(dim=0)
+        draws = torch_generator(seed, "attribute directions")
+        directions = leading_directions(attributes - mean, _ATTRIBUTES, generator=draws)
+        own = F.normalize((attributes - mean) @ directions, dim=1)
+        state = {
+            "seed": torch.tensor(seed),
+            "attribute_mean": mean,
+            "attribute_directions": directions,
+            "attribute_flattening": flattening(own, _CLUSTER_RANK),
+        }
+        if not self.encoder:
+            return state
+        centre = mean_direction(embeddings)
+        smooth = smooth_rows(normalised_adjacency(graph), centre_rows(embeddings, centre))
+        return state | {
+            "mean": centre,
+            "attention": attention_matrix(smooth),
+            "flattening": flattening(smooth, _CLUSTER_RANK),
+        }
+
+    def _features(
+        self, embeddings: Embeddings, graph: Graph, attributes: Tensor, state: dict[str, Tensor]
+    ) -> dict[str, Tensor]:
+        """Return the kinds of features that candidates see, by name [nodes, columns]."""
+        centred = attributes - state["attribute_mean"]
+        own = F.normalize(centred @ state["attribute_directions"], dim=1)
+        flat = F.normalize(own @ state["attribute_flattening"], dim=1)
+        if not self.encoder:
+            return {"attributes": own, "attribute clusters": flat}
+        rows = centre_rows(embeddings, state["mean"])
+        smooth = smooth_rows(normalised_adjacency(graph), rows)
+        attended = F.normalize(smooth @ state["attention"], dim=1)
+        clusters = F.normalize(smooth @ state["flattening"], dim=1)
+        return {
+            "attributes": own,
+            "wide": torch.cat([smooth, attended, own], dim=1),
+            "both": torch.cat([rows, own], dim=1) / math.sqrt(2),
+            "clusters": clusters,
+            "joint clusters": torch.cat([clusters, flat], dim=1) / math.sqrt(2),
+        }
+
+    def _pool(self, features: dict[str, Tensor], task: Task) -> dict[str, Candidate]:
+        """Return every candidate, by name."""
+        pool: dict[str, Candidate] = {}
+        if self.families in ("all", "ridge", "no-logistic", "no-clusters"):
+            pool |= _ridges(features, task)
+        if self.families in ("all", "logistic", "no-clusters"):
+            pool |= _logistics(features, task)
+        if self.families in ("all", "clusters", "no-logistic"):
+            pool |= _clusters(features, task)
+        return pool
+
+    def _apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
+        embeddings = self._low_rank(graph, seed=0).embed_new(graph, state)
+        attributes = _smoothed(graph, int(state["seed"]))
+        features = self._features(embeddings, graph, attributes, state)
+        return _consensus(features, state), embeddings
 
 
-def _comparable(scores: Scores) -> Tensor:
-    """Return probabilities whose sharpness does not depend on the scale of the scores."""
+def _ridges(features: dict[str, Tensor], task: Task) -> dict[str, Candidate]:
+    kind = "wide" if "wide" in features else "attributes"
+    labelled = features[kind][task.train]
+    count = task.num_classes
+    targets = F.one_hot(task.labels[task.train], count).to(labelled.dtype) - 1 / count
+    return {
+        f"ridge {penalty:g}": Candidate(kind, weight, weight.new_zeros(count))
+        for penalty, weight in ridge_path(labelled, targets, _PENALTIES).items()
+    }
+
+
+def _logistics(features: dict[str, Tensor], task: Task) -> dict[str, Candidate]:
+    pool = {}
+    for kind in ("wide", "attributes"):
+        if kind not in features:
+            continue
+        path = logistic_path(
+            features[kind][task.train], task.labels[task.train], task.num_classes, _STRENGTHS
+        )
+        for strength, (weight, bias) in path.items():
+            pool[f"logistic {kind} {strength:g}"] = Candidate(kind, weight, bias)
+    return pool
+
+
+def _clusters(features: dict[str, Tensor], task: Task) -> dict[str, Candidate]:
+    """Return clusters, and ridge regressions on all nodes that the clusters teach."""
+    pool = {}
+    nothing = torch.zeros(task.num_classes, device=task.labels.device)
+    for kind in ("clusters", "joint clusters", "attribute clusters"):
+        if kind not in features:
+            continue
+        for sharpness in _SHARPNESS:
+            for noisy in (False, True):
+                name = f"{kind} {sharpness:g} {'noisy' if noisy else 'plain'}"
+                weight, bias = fit_mixture(
+                    features[kind],
+                    task.labels,
+                    task.train,
+                    task.num_classes,
+                    sharpness=sharpness,
+                    noisy=noisy,
+                )
+                pool[name] = Candidate(kind, weight, bias)
+                chances = pool[name].scores(features).softmax(dim=1)
+                for taught in ("attributes", "both"):
+                    if taught in features:
+                        again = self_trained_ridge(features[taught], chances)
+                        pool[f"{taught} taught by {name}"] = Candidate(taught, again, nothing)
+    return pool
+
+
+def _consensus(features: dict[str, Tensor], members: dict[str, Tensor]) -> Scores:
+    """Return the logarithm of the candidates' mean probabilities [nodes, classes]."""
+    total: Tensor | float = 0.0
+    shares = (name for name in members if name.endswith(".share"))
+    for name in sorted(shares, key=lambda name: int(name.partition(".")[0])):
+        member = name.removesuffix(".share")
+        kind = member.partition(".")[2]
+        candidate = Candidate(kind, members[f"{member}.weight"], members[f"{member}.bias"])
+        total = total + float(members[name]) * candidate.scores(features).softmax(dim=1)
+    return torch.as_tensor(total).clamp_min(1e-12).log()
+
+
+def _mean_lead(scores: Scores) -> Tensor:
+    """Return by how much the best class is ahead of the second on average."""
     top = scores.topk(2, dim=1).values
-    gap = (top[:, 0] - top[:, 1]).mean().clamp_min(1e-12)
-    return (scores / gap).softmax(dim=1)
+    return (top[:, 0] - top[:, 1]).mean().clamp_min(1e-12)
+
+
+def _smoothed(graph: Graph, seed: int) -> Tensor:
+    draws = torch_generator(seed, "smoothed attributes")
+    return smoothed_attributes(normalised_adjacency(graph), graph.features, generator=draws)
