@@ -1,6 +1,6 @@
 """Does every ingredient earn its place? Encoder seeds crossed with noise draws.
 
-    python benchmarks/ablation.py [--datasets cora,citeseer] [--encoders 4] [--draws 10]
+    python benchmarks/ablation.py [--datasets cora,citeseer] [--encoders 4] [--draws 10] [--first 0]
 
 The protocol of `quietgraph bench` (noisy train and validation, choices by noisy validation, test
 labels read once), but an encoder seed and a noise draw are two numbers here: embeddings see no
@@ -38,14 +38,14 @@ NOISE = (
 )
 
 
-def measure(dataset_name: str, encoders: int, draws: int, extra: str) -> pd.DataFrame:
+def measure(dataset_name: str, encoders: range, draws: range, extra: str) -> pd.DataFrame:
     dataset = load(dataset_name)
     rows = []
     for step, variant in STEPS.items():
         run = Run(dataset_name, ":".join(filter(None, [variant, extra])), "none", 0)
-        for encoder in range(encoders):
+        for encoder in encoders:
             for noise in NOISE:
-                for draw in range(draws if noise != "none" else 1):
+                for draw in draws if noise != "none" else draws[:1]:
                     observed = apply_noise(dataset, parse_noise(noise), seed=draw)
                     model = get_method(run.method)(**run.parameters(), seed=encoder)
                     fit_observed(model, dataset, observed)
@@ -84,12 +84,15 @@ def main() -> None:
     parser.add_argument("--datasets", default="cora,citeseer")
     parser.add_argument("--encoders", type=int, default=4)
     parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--first", type=int, default=0, help="first seed of encoders and draws")
     parser.add_argument("--set", default="", help="more parameters of every step: temperature=1")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    encoders = range(options.first, options.first + options.encoders)
+    draws = range(options.first, options.first + options.draws)
     for name in options.datasets.split(","):
         with tempfile.TemporaryDirectory() as scratch, use_cache(EmbeddingCache(Path(scratch))):
-            report(name, measure(name, options.encoders, options.draws, options.set))
+            report(name, measure(name, encoders, draws, options.set))
 
 
 if __name__ == "__main__":
