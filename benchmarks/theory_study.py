@@ -16,34 +16,11 @@ import numpy as np
 import pandas as pd
 import torch
 
-from quietgraph.bench.datasets import load
-from quietgraph.bench.noise import apply_noise
-from quietgraph.bench.noise_setting import parse_noise
-from quietgraph.bench.protocol import Run, fit_observed, score
-from quietgraph.bench.theory import diagnose_on_dataset
-from quietgraph.methods import METHODS, EmbeddingCache, use_cache
+from quietgraph.bench.protocol import Run
+from quietgraph.bench.theory import bound_numbers, study
+from quietgraph.methods import METHODS
 
 NAMES = ("merit", "sfa", "jo-src", "gcn", "gfsa", "hongat", "gcl-lrr", "gcl-lr-attention")
-
-
-def study(dataset_name: str, method: str, noise: str, seed: int) -> dict[str, float]:
-    dataset, setting = load(dataset_name, seed=seed), parse_noise(noise)
-    observed = apply_noise(dataset, setting, seed=seed)
-    model = fit_observed(Run(dataset_name, method, noise, seed).estimator(), dataset, observed)
-    embeddings = torch.from_numpy(model.embeddings_)
-    found = diagnose_on_dataset(dataset, embeddings, setting, seed=seed)
-    bound = found.attended_bound if method == "gcl-lr-attention" else found.bound
-    best = int(bound.upper_bound.argmin())
-    return {
-        "L1": float(bound.signal_loss[best]),
-        "L2": float(bound.noise_loss[best]),
-        "KC": bound.complexity.value,
-        "rank": float(bound.complexity.rank),
-        "bound": float(bound.upper_bound[best]),
-        "test loss": float(bound.test_loss[best]),
-        "accuracy": score(model, dataset, observed)["test_accuracy"],
-        "dim": float(found.dim),
-    }
 
 
 def main() -> None:
@@ -57,17 +34,16 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     done = _read(options.rows)
-    with use_cache(EmbeddingCache(options.cache)):
-        for dataset in options.datasets.split(","):
-            for method in options.methods.split(","):
-                for seed in range(options.seeds):
-                    key = (dataset, method, options.noise, seed)
-                    if key in done:
-                        continue
-                    done[key] = study(*key)
-                    with options.rows.open("a") as file:
-                        file.write(json.dumps([key, done[key]]) + "\n")
-                    print(*key, done[key], file=sys.stderr)
+    for dataset in options.datasets.split(","):
+        for method in options.methods.split(","):
+            for seed in range(options.seeds):
+                key = (dataset, method, options.noise, seed)
+                if key in done:
+                    continue
+                done[key] = bound_numbers(study(Run(*key, cache=str(options.cache))))
+                with options.rows.open("a") as file:
+                    file.write(json.dumps([key, done[key]]) + "\n")
+                print(*key, done[key], file=sys.stderr)
     _print(done)
 
 

@@ -1,17 +1,62 @@
 """The paper's theory on a dataset whose clean labels are known: noise on every node, for study."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
-from quietgraph.bench.datasets import Dataset
+from quietgraph.bench.datasets import Dataset, load
 from quietgraph.bench.noise import apply_noise
-from quietgraph.bench.noise_setting import NoiseSetting
+from quietgraph.bench.noise_setting import NoiseSetting, parse_noise
+from quietgraph.bench.protocol import Run, fit_observed, score
 from quietgraph.bench.splits import Split
 from quietgraph.diagnose import BoundSettings, Diagnosis, diagnose_embedding
 from quietgraph.errors import InvalidParameterError, UnreadableFileError
+from quietgraph.methods import EmbeddingCache, use_cache
 from quietgraph.types import Embeddings, Labels, Probabilities
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """A run as the theory sees it: the diagnosis of its embeddings, and its test accuracy."""
+
+    run: Run
+    diagnosis: Diagnosis
+    test_accuracy: float
+
+
+def study(run: Run) -> Study:
+    """Return what the theory says of the embeddings that a run learns."""
+    dataset = load(run.dataset, seed=run.seed, data_root=run.data_root, split=run.split)
+    setting = parse_noise(run.noise)
+    observed = apply_noise(dataset, setting, seed=run.seed)
+    with use_cache(EmbeddingCache(Path(run.cache)) if run.cache else None):
+        model = fit_observed(run.estimator(), dataset, observed)
+    embeddings = torch.from_numpy(model.embeddings_)
+    found = diagnose_on_dataset(dataset, embeddings, setting, seed=run.seed)
+    return Study(run, found, score(model, dataset, observed)["test_accuracy"])
+
+
+def bound_numbers(found: Study) -> dict[str, float]:
+    """Return kernel complexity and bound terms, at the step with the smallest bound (c0 = 1).
+
+    For gcl-lr-attention the kernel is the one after attention.
+    """
+    attends = found.run.method == "gcl-lr-attention"
+    bound = found.diagnosis.attended_bound if attends else found.diagnosis.bound
+    best = int(bound.upper_bound.argmin())
+    if bound.test_loss is None:
+        raise InvalidParameterError(f"no unlabelled node of {found.run.dataset} has a known class.")
+    return {
+        "L1": float(bound.signal_loss[best]),
+        "L2": float(bound.noise_loss[best]),
+        "KC": bound.complexity.value,
+        "rank": float(bound.complexity.rank),
+        "bound": float(bound.upper_bound[best]),
+        "test loss": float(bound.test_loss[best]),
+        "accuracy": found.test_accuracy,
+        "dim": float(found.diagnosis.dim),
+    }
 
 
 def labels_with_noise_everywhere(dataset: Dataset, setting: NoiseSetting, *, seed: int) -> Labels:

@@ -13,7 +13,7 @@ from quietgraph.bench.metrics import Metric
 TESTS = ["baseline", "difference", "t_p", "t_holm", "wilcoxon_p", "wilcoxon_holm"]
 _ENDS = {"failed": "failed", "timeout": "timeout", "out_of_memory": "out of memory"}
 _MARKS = {"better": " ↑", "worse": " ↓", "": ""}
-_SPECIAL = str.maketrans(
+SPECIAL = str.maketrans(
     {character: f"\\{character}" for character in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
     | {"±": r"$\pm$", "<": "$<$", ">": "$>$", "↑": r"$\uparrow$", "↓": r"$\downarrow$"}
@@ -71,7 +71,7 @@ def markdown(table: Table) -> str:
 
 def latex(table: Table) -> str:
     """Return the table as LaTeX; the preamble needs the package booktabs."""
-    show = Show(lambda text: text.translate(_SPECIAL), r"\textbf{{}}")
+    show = Show(lambda text: text.translate(SPECIAL), r"\textbf{{}}")
     spans, rules, first = [], [], 2
     for dataset, width in table.datasets():
         spans.append(rf"\multicolumn{{{width}}}{{c}}{{{show(dataset)}}}")

@@ -1,0 +1,173 @@
+"""`quietgraph paper`: every table and figure of the paper, ours beside theirs."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from quietgraph.bench.paper.comparison import Comparison
+from quietgraph.bench.paper.results import Needs, read_results
+from quietgraph.bench.paper.scope import BUDGETS, Scope, make_scope
+from quietgraph.bench.paper.sweeps import Estimate, carry_out, estimate
+from quietgraph.bench.paper.targets import TARGETS, Target, find_targets
+from quietgraph.bench.runner import Progress
+from quietgraph.bench.sources import user_cache
+from quietgraph.bench.store_file import write_whole
+from quietgraph.cli.app import app
+from quietgraph.cli.bench import StoreOption, span_words
+from quietgraph.cli.console import results, say
+from quietgraph.cli.listings import RootOption
+from quietgraph.errors import UnknownNameError, UnreadableFileError, UnwritablePathError
+from quietgraph.report.paper_tables import PAPER_FORMATS, render_comparisons
+from quietgraph.report.theory_figures import projection_figure, save_figure
+
+
+@app.command(
+    epilog="Examples:  quietgraph paper list  |  quietgraph paper classification --budget small "
+    "--jobs 2 --estimate  |  quietgraph paper all --budget smoke --format html --out paper.html"
+)
+def paper(  # noqa: PLR0917
+    target: Annotated[str, typer.Argument(help="A table or figure, all, or list for the names.")],
+    budget: Annotated[str, typer.Option(help=f"How much to run: {', '.join(BUDGETS)}.")] = "small",
+    store: StoreOption = Path("results.sqlite"),
+    jobs: Annotated[int, typer.Option(help="Runs at a time, one thread each.", min=1)] = 1,
+    format: Annotated[  # noqa: A002
+        str, typer.Option(help=f"{', '.join(PAPER_FORMATS)}.")
+    ] = "markdown",
+    out: Annotated[
+        Path | None, typer.Option(help="File to write, figures beside it (else: stdout).")
+    ] = None,
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder for embeddings (default: the user's cache).")
+    ] = None,
+    is_estimate: Annotated[
+        bool, typer.Option("--estimate", help="Only say what is missing and how long it takes.")
+    ] = False,
+    is_shown_only: Annotated[
+        bool, typer.Option("--no-run", help="Show what the store has; run nothing.")
+    ] = False,
+    seeds: Annotated[
+        str | None, typer.Option(help="Other draws than the budget's: 5, 1000-1009 or a list.")
+    ] = None,
+    data_root: RootOption = None,
+) -> None:
+    """Run what is missing of a table of the paper and print our numbers beside the printed ones."""
+    if target == "list":
+        _list()
+        return
+    if format not in PAPER_FORMATS:
+        raise UnknownNameError("table format", format, PAPER_FORMATS)
+    wanted = find_targets(target)
+    folder = str(cache or user_cache() / "embeddings")
+    scope = make_scope(budget, seeds=seeds, data_root=data_root, cache=folder)
+    if is_estimate:
+        _tell_estimates(wanted, scope, store, jobs)
+        return
+    _check_out(out)
+    if is_shown_only:
+        _check_store(store)
+    else:
+        _run(wanted, scope, store, jobs)
+    torch.set_num_threads(1)  # as the workers: embeddings are cached by the number of threads
+    found = read_results(store)
+    tables = [each.compare(scope, found) for each in wanted]
+    figures = _draw(tables, out) if out else {}
+    text = render_comparisons(tables, format=format, figures=figures)
+    if out is None:
+        typer.echo(text.rstrip("\n"))
+    else:
+        write_whole(out, text)
+        results.print(f"written: {out}")
+
+
+def _list() -> None:
+    table = Table("target", "what it is")
+    for name, each in TARGETS.items():
+        table.add_row(name, each.title)
+    results.print(table)
+
+
+def _run(wanted: Sequence[Target], scope: Scope, store: Path, jobs: int) -> None:
+    needs = _needs(wanted, scope)
+    found = read_results(store)
+    ahead = estimate(needs, found, jobs=jobs)
+    if not ahead.missing:
+        return
+    say(escape(_estimate_words("in all" if len(wanted) > 1 else wanted[0].target, ahead, jobs)))
+    try:
+        carry_out(needs, store, found, jobs=jobs, tell=_show)
+    except KeyboardInterrupt:
+        say(f"stopped; finished runs are in {store}, the same command goes on from there.")
+        raise typer.Exit(130) from None
+
+
+def _needs(wanted: Sequence[Target], scope: Scope) -> Needs:
+    """Return the runs of all targets, each once: tables share many."""
+    needs = Needs()
+    for each in wanted:
+        needs |= each.needs(scope)
+    return needs
+
+
+def _tell_estimates(wanted: Sequence[Target], scope: Scope, store: Path, jobs: int) -> None:
+    found = read_results(store)
+    for each in wanted:
+        ahead = estimate(each.needs(scope), found, jobs=jobs)
+        results.print(escape(_estimate_words(each.target, ahead, jobs)))
+    if len(wanted) > 1:
+        whole = estimate(_needs(wanted, scope), found, jobs=jobs)
+        results.print(escape(_estimate_words("in all, shared runs once", whole, jobs)))
+
+
+def _estimate_words(name: str, ahead: Estimate, jobs: int) -> str:
+    words = f"{name}: {ahead.missing:,} of {ahead.total:,} runs are missing"
+    if not ahead.missing:
+        return words
+    words += f"; about {span_words(ahead.seconds)} with {jobs} job{'s' * (jobs > 1)}"
+    return words + (f" ({ahead.guessed:,} of them guessed by size)" if ahead.guessed else "")
+
+
+def _show(progress: Progress) -> None:
+    """Say which run has ended; plain lines, since several sweeps follow each other."""
+    if progress.last is None:
+        return
+    key, left = progress.last.key, progress.seconds_left
+    outcome = progress.last.reason or f"{progress.last.seconds:.1f} s"
+    line = f"[{progress.done}/{progress.total}] {key.dataset} {key.method} {key.noise}"
+    line += f" seed {key.seed}: {outcome}"
+    say(escape(line + (f"; about {span_words(left)} left" if left else "")))
+
+
+def _draw(tables: Sequence[Comparison], out: Path) -> dict[str, str]:
+    """Draw the figures beside the output; return their names by target."""
+    names = {}
+    for table in tables:
+        if table.projections is not None:
+            names[table.target] = f"{out.stem}-{table.target}"
+            path = out.parent / f"{names[table.target]}.svg"
+            save_figure(projection_figure(table.projections()), path)
+    return names
+
+
+def _check_out(out: Path | None) -> None:
+    """Tell before hours of work that the result could not be written."""
+    if out is None:
+        return
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UnwritablePathError(
+            f"cannot write {out}: {error.strerror}. Choose another --out."
+        ) from error
+    if out.is_dir() or not os.access(out.parent, os.W_OK):
+        raise UnwritablePathError(f"cannot write {out}. Choose a file in a writable folder.")
+
+
+def _check_store(store: Path) -> None:
+    if not store.exists():
+        raise UnreadableFileError(f"there is no store at {store}. Leave out --no-run to make one.")
