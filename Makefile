@@ -9,7 +9,7 @@ WITH_TOOLS := $(VENV)/.installed-dev
 TEST_ENV := OMP_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check format bench clean
+.PHONY: help demo test test-slow check format bench docs clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -37,18 +37,21 @@ test-slow: $(WITH_TOOLS) ## the tests that take minutes (published figures, timi
 	$(TEST_ENV) $(BIN)/pytest -m slow
 
 check: $(WITH_TOOLS) ## format, lint, types, import order and the fast tests
-	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks docs/api
+	$(BIN)/ruff check src tests benchmarks docs/api
 	$(BIN)/mypy
 	$(TEST_ENV) $(BIN)/pytest tests/unit/test_import_order.py tests/unit/test_losses.py \
 	  tests/unit/test_graph.py tests/unit/test_propagation.py tests/unit/test_classifiers.py
 
 format: $(WITH_TOOLS) ## format the code
-	$(BIN)/ruff check --fix src tests benchmarks
-	$(BIN)/ruff format src tests benchmarks
+	$(BIN)/ruff check --fix src tests benchmarks docs/api
+	$(BIN)/ruff format src tests benchmarks docs/api
 
 bench: $(WITH_TOOLS) ## time and memory of one training epoch, beside a floor and two rivals
 	$(BIN)/python benchmarks/epoch.py
+
+docs: $(WITH_TOOLS) ## the pages and the API reference, in build/docs
+	$(TEST_ENV) $(BIN)/python docs/api/build.py build/docs
 
 clean: ## remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache runs

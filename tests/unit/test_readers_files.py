@@ -207,5 +207,5 @@ def test_attributes_of_mixed_types_and_half_given_weights_are_refused(tmp_path: 
 def test_an_overlong_line_of_gml_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "g.gml").open("wb") as file:
         file.truncate(2**30)
-    with pytest.raises(QuietgraphError, match="a line is longer than"):
+    with pytest.raises(QuietgraphError, match="a piece of text longer than"):
         read_graph(tmp_path / "g.gml")

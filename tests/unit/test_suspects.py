@@ -7,7 +7,12 @@ import torch
 from torch import Tensor
 
 from quietgraph.classify import suspects
-from quietgraph.classify.suspects import nearest_shares, neighbour_shares, suspect_table
+from quietgraph.classify.suspects import (
+    cleanlab_columns,
+    nearest_shares,
+    neighbour_shares,
+    suspect_table,
+)
 from quietgraph.errors import UnknownNameError
 from quietgraph.graph import Graph
 from quietgraph.methods import NodeClassifier, get_method, load_model
@@ -124,10 +129,10 @@ def test_the_real_cleanlab_takes_our_probabilities(model: NodeClassifier) -> Non
     codes = model.task_.labels.numpy()[known]
     found = find_label_issues(codes, model.predict_proba()[known], n_jobs=1)
     assert found.shape == (60,)
-    quality = rank.get_label_quality_scores(
-        codes, model.out_of_fold_[known], method="normalized_margin"
-    )
-    np.testing.assert_allclose(quality, model.suspects(columns="cleanlab")["label_quality"])
+    chances = model.out_of_fold_[known]
+    quality = rank.get_label_quality_scores(codes, chances, method="normalized_margin")
+    table = suspect_table(torch.from_numpy(chances), torch.from_numpy(codes), model.classes_)
+    np.testing.assert_allclose(quality, cleanlab_columns(table)["label_quality"])
 
 
 def test_a_loaded_model_knows_all_but_the_neighbours(model: NodeClassifier, tmp_path) -> None:

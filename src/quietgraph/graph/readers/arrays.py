@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from quietgraph.errors import UnreadableFileError
-from quietgraph.graph.readers.raw import Raw, positions_of
+from quietgraph.graph.readers.raw import Raw, decode_bytes, positions_of
 
 _FEATURES: Final = ("x", "features", "node_features", "feat", "attr_matrix")
 _EDGES: Final = ("edge_index", "edges")
@@ -35,6 +35,10 @@ def read_npz(path: Path) -> Raw:
                     arrays[name] = stored[name]
                 except ValueError:  # Python objects, which could run code
                     skipped.append(name)
+    except MemoryError as error:
+        raise UnreadableFileError(
+            f"{path} claims more data than there is memory ({error}). Write it again."
+        ) from error
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
         raise UnreadableFileError(
             f"{path} is no readable .npz file of plain arrays ({error}). "
@@ -54,7 +58,8 @@ def raw_of_arrays(arrays: _Arrays, *, form: str, where: str, notes: tuple[str, .
     edges, weights = _edges(left, adjacency, where)
     matrix = _take_matrix(left, _ATTRIBUTES, where)
     matrix = _take(left, _FEATURES) if matrix is None else matrix
-    labels, ids = _take(left, _LABELS), _take(left, _IDS)
+    _check_real({"features": matrix, "weights": weights}, where)
+    labels, ids = (_plain(_take(left, names), where) for names in (_LABELS, _IDS))
     train, validation, _ = (left.pop(f"{part}_mask", None) for part in ("train", "val", "test"))
     parts = {"features": matrix, "labels": labels, "ids": ids}
     parts |= {"adjacency": adjacency, "train_mask": train, "val_mask": validation}
@@ -84,6 +89,20 @@ def _take(left: _Arrays, names: tuple[str, ...]) -> Any:
     found = left.pop(name)
     one_column = np.ndim(found) == 2 and found.shape[1] == 1 and names is not _FEATURES
     return found.reshape(-1) if one_column else found
+
+
+def _plain(values: Any, where: str) -> Any:
+    """Return values with bytes as texts."""
+    is_bytes = values is not None and values.dtype.kind == "S" and values.ndim == 1
+    return decode_bytes(values, where=where) if is_bytes else values
+
+
+def _check_real(parts: Mapping[str, Any], where: str) -> None:
+    for name, part in parts.items():
+        if part is not None and part.dtype.kind not in "biuf":
+            raise UnreadableFileError(
+                f"{where}: {name} must be real numbers, got {part.dtype}. Convert them first."
+            )
 
 
 def _take_matrix(left: _Arrays, beginnings: tuple[str, ...], where: str) -> Any:

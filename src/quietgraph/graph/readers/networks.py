@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
+from xml.parsers.expat import ExpatError
 
 import networkx as nx
 import numpy as np
@@ -12,15 +13,16 @@ import pandas as pd
 from quietgraph.errors import UnreadableFileError
 from quietgraph.graph.readers.columns import check_roles
 from quietgraph.graph.readers.csv_file import MAX_LINE
+from quietgraph.graph.readers.graphml import check_graphml, too_long
 from quietgraph.graph.readers.raw import Raw, positions_of
 
 
 def read_network(path: Path, roles: Mapping[str, str]) -> Raw:
     """Return what a `.graphml` or `.gml` file holds; the edge attribute `weight` is the weight."""
     try:
-        network = _read_gml(path) if path.suffix == ".gml" else nx.read_graphml(path)
+        network = _read_gml(path) if path.suffix == ".gml" else _read_graphml(path)
     except (
-        *(OSError, ParseError, nx.NetworkXError, ValueError, KeyError),
+        *(OSError, ExpatError, ParseError, nx.NetworkXError, ValueError, KeyError),
         *(TypeError, AttributeError, RecursionError),
     ) as error:
         reason = str(error).partition("\n")[0].rstrip(".")
@@ -44,11 +46,16 @@ def read_network(path: Path, roles: Mapping[str, str]) -> Raw:
     )
 
 
+def _read_graphml(path: Path) -> Any:
+    check_graphml(path)
+    return nx.read_graphml(path)
+
+
 def _read_gml(path: Path) -> Any:
     with path.open("rb") as file:
         while line := file.readline(MAX_LINE):
             if len(line) == MAX_LINE and not line.endswith(b"\n"):
-                raise ValueError(f"a line is longer than {MAX_LINE:,} characters")
+                raise too_long(path)
     try:
         return nx.read_gml(path, label="label")
     except nx.NetworkXError:  # names that are missing or not unique: they are a column then

@@ -31,7 +31,7 @@ def read_pt(path: Path) -> Raw:
             "is refused. Save the Data object itself, or a dict of x, edge_index and y."
         ) from error
     except (OSError, RuntimeError, EOFError, ValueError, KeyError, AttributeError) as error:
-        reason = str(error).partition("\n")[0].rstrip(".")
+        reason = str(error).partition("\n")[0].rstrip(".") or "it is empty or cut off"
         raise UnreadableFileError(f"{path} is no readable .pt file ({reason}).") from error
     return raw_of_arrays(_arrays(stored, Data, path), form="PyG .pt", where=str(path))
 
@@ -51,4 +51,10 @@ def _arrays(stored: Any, data_class: Any, path: Path) -> dict[str, Any]:
         attributes = tensors["edge_attr"]
         if attributes.numel() == tensors["edge_index"].shape[-1]:  # one number each
             tensors["edge_weight"] = tensors.pop("edge_attr").reshape(-1)
-    return {name: value.to_dense().numpy() for name, value in tensors.items()}
+    return {name: _array(value) for name, value in tensors.items()}
+
+
+def _array(tensor: Tensor) -> Any:
+    plain = tensor.detach().to_dense()
+    # NumPy has no bfloat16.
+    return (plain.float() if plain.dtype == torch.bfloat16 else plain).numpy()

@@ -47,6 +47,19 @@ def id_key(value: Any) -> str:
     return str(value)
 
 
+def decode_bytes(values: Any, *, where: str) -> np.ndarray[Any, Any]:
+    """Return values in which bytes have become the texts they stand for [any] object."""
+    given = np.asarray(values, dtype=object)
+    try:
+        decoded = [one.decode() if isinstance(one, bytes) else one for one in given]
+    except UnicodeDecodeError as error:
+        raise UnreadableFileError(
+            f"{where} holds texts that are not UTF-8 (byte 0x{error.object[error.start]:02x}). "
+            "Save them again as UTF-8."
+        ) from error
+    return np.array([*decoded, None], dtype=object)[:-1]  # a value may be a list
+
+
 def positions_of(ids: Any, *, where: str) -> pd.Index:
     """Return the ids as texts in the order of the nodes; missing or repeated ones are refused."""
     missing = pd.isna(np.asarray(ids, dtype=object))

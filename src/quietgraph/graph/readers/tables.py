@@ -6,11 +6,12 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
+from pandas.api import types as kinds
 
 from quietgraph.errors import UnreadableFileError
 from quietgraph.graph.readers.columns import check_roles
 from quietgraph.graph.readers.csv_file import read_csv
-from quietgraph.graph.readers.raw import Raw, id_key, positions_of
+from quietgraph.graph.readers.raw import Raw, decode_bytes, id_key, positions_of
 
 ID_NAMES: Final = ("id", "node", "node_id")
 _ENDS: Final = (("source", "target"), ("from", "to"), ("src", "dst"))
@@ -87,6 +88,8 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         raise UnreadableFileError(
             f"{path} is no readable Parquet file ({reason}). Write it again."
         ) from error
+    for name in table.columns[[kinds.is_object_dtype(kind) for kind in table.dtypes]]:
+        table[name] = pd.Series(decode_bytes(table[name], where=str(path)), dtype=object)
     table.index = pd.RangeIndex(1, len(table) + 1, name="row")
     return table
 
@@ -103,7 +106,8 @@ def _read_edges(path: Path, keys: pd.Index) -> tuple[_Array, _Array | None, list
     names = {str(name).lower(): name for name in table.columns}
     if len(names) < 2:
         raise UnreadableFileError(
-            f"{path} must have two columns, source and target, got only '{table.columns[0]}'."
+            f"{path} must have two columns, source and target, got only "
+            f"{', '.join(map(repr, names)) or 'an empty table'}."
         )
     ends = next((pair for pair in _ENDS if set(pair) <= names.keys()), None)
     source, target = (names[end] for end in ends) if ends else table.columns[:2]
