@@ -25,7 +25,7 @@ class GCLLRAttention(LowRankContrast):
     }
 
     smoothing: int = param(
-        10, "propagations that average what is attended to", low=0, after_embedding=True
+        10, "propagations that average the features over neighbours", low=0, after_embedding=True
     )
     attention: str = param(
         "residual",
@@ -39,12 +39,11 @@ class GCLLRAttention(LowRankContrast):
 
     def _prepare(self, embeddings: Embeddings, graph: Graph) -> dict[str, Tensor]:
         state = super()._prepare(embeddings, graph)
-        smooth = self._smooth(self._rows(embeddings, state), graph)
-        return {**state, "attention": attention_matrix(smooth)}
+        return {**state, "attention": attention_matrix(super()._features(embeddings, graph, state))}
 
     def _features(self, embeddings: Embeddings, graph: Graph, state: dict[str, Tensor]) -> Tensor:
-        rows = self._rows(embeddings, state)
-        attended = self._smooth(rows, graph) @ state["attention"]
+        rows = super()._features(embeddings, graph, state)
+        attended = rows @ state["attention"]
         if self.attention == "plain":
             return attended
         return torch.cat([rows, self.attention_weight * F.normalize(attended, dim=1)], dim=1)
