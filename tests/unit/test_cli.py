@@ -70,7 +70,7 @@ def test_the_report_stands_alone_and_shows_what_it_should(run_folder: Path) -> N
     assert "<script src" not in page
     for words in ("Accuracy against the clean labels", "Training", "Spectrum of K", "look wrong"):
         assert words in page
-    assert page.count("<svg") == 6
+    assert page.count("<svg") == 7
     assert len(page) < 3_000_000
 
 

@@ -7,6 +7,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from quietgraph.diagnose import BoundTerms, Diagnosis, Projection
 from quietgraph.embed import History
@@ -14,6 +15,9 @@ from quietgraph.embed import History
 _INK = "#123456"  # replaced by the page's own text colour
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")  # told apart by colour-blind people
 _DASHES = ("-", "--", "-.", ":")
+_THEMED = {"#c1121f": "--line-red", "#2f6fd0": "--line-blue"} | {
+    colour: f"--line-{place}" for place, colour in enumerate(_COLOURS)
+}
 _NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))  # same figure, same bytes
 
 
@@ -43,10 +47,40 @@ def spectra(diagnosis: Diagnosis) -> str:
     return _finish(figure, axes)
 
 
-def projections(diagnosis: Diagnosis) -> str:
-    """Return how much of the right labels (red) and of the noise (blue) each direction holds."""
+def calibration_curve(confidence: NDArray[Any], right: NDArray[Any], *, bins: int = 10) -> str:
+    """Return how often an answer is right against how sure the model was of it.
+
+    Args:
+        confidence: Probability of each answer [judged].
+        right: Whether it agrees with the label that judges it [judged].
+        bins: Equal parts that confidence is cut into; a dot's area says how many nodes are in it.
+    """
     figure, axes = _canvas()
-    for name, projection, style in _projections(diagnosis):
+    axes.plot([0, 1], [0, 1], color=_INK, linewidth=0.8, linestyle=":", label="as sure as right")
+    part = np.minimum((confidence * bins).astype(int), bins - 1)
+    counts = np.bincount(part, minlength=bins)
+    filled = counts > 0
+    sure = np.bincount(part, weights=confidence, minlength=bins)[filled] / counts[filled]
+    hits = np.bincount(part, weights=right, minlength=bins)[filled] / counts[filled]
+    axes.plot(sure, hits, label="this model", **_style(0))
+    sizes = 12 + 140 * counts[filled] / max(1, counts.max())
+    axes.scatter(sure, hits, s=sizes, color=_COLOURS[0], alpha=0.75, linewidths=0)
+    axes.set_xlabel("how sure the model is")
+    axes.set_ylabel("share that agrees")
+    axes.set_xlim(0, 1.05)
+    axes.set_ylim(0, 1.08)
+    return _finish(figure, axes)
+
+
+def projections(diagnosis: Diagnosis, *, labels: str = "right labels") -> str:
+    """Return how much of the labels (red) and of the noise (blue) each direction holds.
+
+    Args:
+        diagnosis: Of one embedding.
+        labels: What the labels are called; without clean ones they are the given labels.
+    """
+    figure, axes = _canvas()
+    for name, projection, style in _projections(diagnosis, labels):
         scores = projection.scores.clamp_min(1e-9).numpy()
         axes.semilogy(np.arange(1, len(scores) + 1), scores, label=name, **style)
     axes.set_xlabel("rank")
@@ -58,7 +92,7 @@ def projections(diagnosis: Diagnosis) -> str:
 def concentrations(diagnosis: Diagnosis) -> str:
     """Return the share of the right labels and of the noise within the first directions."""
     figure, axes = _canvas()
-    for name, projection, style in _projections(diagnosis):
+    for name, projection, style in _projections(diagnosis, "right labels"):
         shares = projection.concentration.numpy()
         axes.plot(np.arange(1, len(shares) + 1), shares, label=name, **style)
     axes.set_xlabel("rank")
@@ -86,8 +120,8 @@ def bound_terms_curves(bound: BoundTerms) -> str:
     return _finish(figure, axes)
 
 
-def _projections(diagnosis: Diagnosis) -> list[tuple[str, Projection, dict[str, Any]]]:
-    shown = [("right labels", diagnosis.signal, {"color": "#c1121f", "linewidth": 1.8})]
+def _projections(diagnosis: Diagnosis, labels: str) -> list[tuple[str, Projection, dict[str, Any]]]:
+    shown = [(labels, diagnosis.signal, {"color": "#c1121f", "linewidth": 1.8})]
     if diagnosis.noise is not None:
         style = {"color": "#2f6fd0", "linestyle": "--", "linewidth": 1.2}
         shown.append(("label noise", diagnosis.noise, style))
@@ -114,6 +148,13 @@ def to_svg(figure: Figure) -> str:
         figure.savefig(buffer, format="svg", transparent=True, metadata=_NO_METADATA)
     text = buffer.getvalue()
     return text[text.index("<svg") :].replace(_INK, "currentColor")
+
+
+def follow_theme(svg: str) -> str:
+    """Return the figure with colours that the page sets, lighter ones where it is dark."""
+    for colour, variable in _THEMED.items():
+        svg = svg.replace(colour, f"var({variable})")
+    return svg
 
 
 def _finish(figure: Figure, axes: Axes) -> str:

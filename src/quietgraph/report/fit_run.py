@@ -18,6 +18,7 @@ from quietgraph.bench.protocol import versions
 from quietgraph.errors import UnwritablePathError
 from quietgraph.graph.readers.encoding import ENCODING_FILE
 from quietgraph.methods import NodeClassifier, method_name
+from quietgraph.report.decisions import DECISIONS_FILE
 
 RUN_FILE = "run.json"
 
@@ -147,6 +148,11 @@ def write_run(run: FitRun, folder: Path) -> Path:
     if folder.exists() and any(folder.iterdir()) and not (folder / RUN_FILE).exists():
         raise UnwritablePathError(
             f"{folder} holds other files. Choose an empty or new folder with --out."
+        )
+    if (folder / DECISIONS_FILE).exists():
+        raise UnwritablePathError(
+            f"{folder} holds decisions of reviewers ({DECISIONS_FILE}), which are not overwritten. "
+            "Choose another folder with --out."
         )
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

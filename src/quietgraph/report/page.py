@@ -1,4 +1,8 @@
-"""One self-contained HTML page about a fit."""
+"""One self-contained HTML page about a fit, to look at and to review labels with."""
+
+import base64
+import hashlib
+from typing import Final
 
 from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
@@ -8,38 +12,69 @@ from quietgraph.bench.noise_setting import parse_noise
 from quietgraph.bench.own_data import OwnData
 from quietgraph.bench.theory import diagnose_on_dataset
 from quietgraph.diagnose import Diagnosis
+from quietgraph.report.answers import Answers, answers
 from quietgraph.report.fit_figures import (
     accuracy_bars,
     bound_terms_curves,
+    calibration_curve,
     concentrations,
+    follow_theme,
     projections,
     spectra,
     training_curves,
 )
 from quietgraph.report.fit_run import FitRun
+from quietgraph.report.page_data import page_data, script_json
 
-_SUSPECTS_SHOWN = 50
+_FIRST_ROWS: Final = 50  # suspects that are there without JavaScript
+_SCRIPTS: Final = ("decisions.js", "table.js", "marks.js", "map.js", "report.js")
 
 
 def render_page(run: FitRun) -> str:
     """Return the report as HTML that needs no network."""
-    environment = Environment(
+    templates = Environment(
         loader=PackageLoader("quietgraph.report"), autoescape=select_autoescape(["html"])
     )
-    diagnosis = _diagnose(run)
-    wrong = run.given.wrong()
-    accused = run.suspects[run.suspects["score"] > 0]
-    suspects = accused.head(_SUSPECTS_SHOWN).to_dict("records")
-    for row in suspects:
-        row |= {"wrong": bool(wrong[row["node"]]), "node": run.given.node_ids[row["node"]]}
-    return environment.get_template("report.html").render(
+    diagnosis, judged = _diagnose(run), answers(run)
+    figures, data = _figures(run, diagnosis, judged), page_data(run)
+    early, late = _source(templates, "theme.js"), _script(templates)
+    return templates.get_template("report.html").render(
         run=run,
         facts=run.facts(),
-        suspects=suspects,
-        figures={title: Markup(svg) for title, svg in _figures(run, diagnosis).items()},  # noqa: S704  (our own)
+        data=data,
+        first_rows=range(min(_FIRST_ROWS, len(data["suspects"]["score"]))),
+        data_json=_ours(script_json(data)),
+        figures={name: _ours(follow_theme(svg)) for name, svg in figures.items()},
+        judged=judged,
+        confusion=judged.confusion(),
         diagnosis=diagnosis,
-        any_wrong=wrong.any(),
+        any_wrong="wrong" in data["suspects"],
+        style=_ours(_source(templates, "report.css")),
+        early_script=_ours(early),
+        script=_ours(late),
+        allowed_scripts=" ".join(_digest(text) for text in (early, late)),
     )
+
+
+def _source(templates: Environment, name: str) -> str:
+    if templates.loader is None:
+        raise TypeError("templates come from the package")
+    return templates.loader.get_source(templates, name)[0]
+
+
+def _script(templates: Environment) -> str:
+    """Return all scripts as one, whose names no other script of the page can see."""
+    parts = "\n".join(_source(templates, name) for name in _SCRIPTS)
+    return f'"use strict";\n(() => {{\n{parts}\n}})();\n'
+
+
+def _digest(script: str) -> str:
+    """Return a script's digest as a content security policy names it."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+def _ours(text: str) -> Markup:
+    return Markup(text)  # noqa: S704  (written by us: templates, figures, escaped JSON)
 
 
 def _diagnose(run: FitRun) -> Diagnosis:
@@ -50,14 +85,17 @@ def _diagnose(run: FitRun) -> Diagnosis:
     return diagnose_on_dataset(data, embeddings, setting, seed=run.model.seed)
 
 
-def _figures(run: FitRun, diagnosis: Diagnosis) -> dict[str, str]:
+def _figures(run: FitRun, diagnosis: Diagnosis, judged: Answers) -> dict[str, str]:
     """Return the pictures by title; those that need clean labels only where these are known."""
+    right = judged.labels == judged.predicted
     shown = {
+        "Calibration": calibration_curve(judged.confidence, right),
         "Training": training_curves(run.model.history_),
         "Spectrum of K before and after attention": spectra(diagnosis),
     }
     if run.own:
-        return shown
+        held = projections(diagnosis, labels="given labels")
+        return {**shown, "What each direction holds": held}
     return {
         "Accuracy against the clean labels": accuracy_bars(run.comparison()),
         **shown,

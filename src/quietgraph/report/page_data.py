@@ -1,0 +1,91 @@
+"""What the page's script reads: nodes on the map and suspects, as columns of plain JSON values."""
+
+import hashlib
+import json
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from quietgraph.graph.readers.raw import id_key
+from quietgraph.report.embedding_map import place_nodes
+from quietgraph.report.fit_run import FitRun
+from quietgraph.rng import numpy_generator
+
+MAX_POINTS: Final = 20_000  # nodes on the map
+MAX_SUSPECTS: Final = 5_000  # rows of the table
+_MAX_ID_BYTES: Final = 1_000_000  # of all ids together: the page stays below 3 MB
+_GRID: Final = 4095  # places on the map are whole numbers up to this
+_VOTES: Final = ("neighbours_given", "neighbours_suggested", "nearest_given", "nearest_suggested")
+_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+
+def page_data(run: FitRun) -> dict[str, Any]:
+    """Return the nodes of the map, suspects first and in their order, and what is said of them."""
+    suspects = run.suspects[run.suspects["score"] > 0]
+    nodes, ids, shown = _drawn_nodes(run, suspects["node"].to_numpy()[:MAX_SUSPECTS])
+    data = {
+        "classes": [str(name) for name in run.model.classes_],
+        "points": _points(run, nodes, ids),
+        "suspects": _rows(run, suspects.head(shown)),
+        "nodes": run.given.graph.num_nodes,
+        "accused": len(suspects),
+    }
+    # The decisions that a browser keeps belong to this table of suspects and to no other.
+    told = [run.command, ids[:shown], data["suspects"]]
+    digest = hashlib.blake2b(json.dumps(told).encode(), digest_size=12).hexdigest()
+    return {"run": digest, **data}
+
+
+def script_json(value: Any) -> str:
+    """Return JSON that cannot end the script element it is written into."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _drawn_nodes(run: FitRun, accused: _Array) -> tuple[_Array, list[str], int]:
+    """Return positions and ids of the nodes to draw, and how many of the first are suspects."""
+    others = np.setdiff1d(np.arange(run.given.graph.num_nodes), accused)
+    draws = numpy_generator(run.model.seed, "nodes on the map")
+    room = max(0, MAX_POINTS - len(accused))
+    if len(others) > room:
+        others = np.sort(draws.choice(others, size=room, replace=False))
+    nodes = np.concatenate([accused, others]).astype(np.int64)
+    ids = [id_key(node) for node in run.given.node_ids[nodes]]
+    sizes = np.cumsum([len(text.encode("utf-8", "replace")) + 3 for text in ids])
+    fitting = int(np.searchsorted(sizes, _MAX_ID_BYTES, side="right"))
+    return nodes[:fitting], ids[:fitting], min(len(accused), fitting)
+
+
+def _points(run: FitRun, nodes: _Array, ids: list[str]) -> dict[str, list[Any]]:
+    chances = run.model.predict_proba()[nodes]
+    draws = numpy_generator(run.model.seed, "places on the map")
+    places = place_nodes(run.model.embeddings_[nodes], generator=draws)
+    x, y = np.rint(places * _GRID).astype(int).T
+    return {
+        "id": ids,
+        "x": x.tolist(),
+        "y": y.tolist(),
+        "predicted": chances.argmax(axis=1).tolist(),
+        "percent": np.rint(100 * chances.max(axis=1)).astype(int).tolist(),
+        "given": run.model.task_.labels.cpu().numpy()[nodes].tolist(),
+    }
+
+
+def _rows(run: FitRun, suspects: pd.DataFrame) -> dict[str, list[Any]]:
+    codes = {str(name): code for code, name in enumerate(run.model.classes_)}
+    rows: dict[str, list[Any]] = {
+        "suggested": [codes[str(name)] for name in suspects["suggested"]],
+        "score": _rounded(suspects["score"], 4),
+        "sure": _rounded(suspects["suggested_probability"], 3),
+        "issue": suspects["is_issue"].astype(int).tolist(),
+        **{name: _rounded(suspects[name], 2) for name in _VOTES},
+    }
+    wrong = run.given.wrong()
+    if wrong.any():
+        rows["wrong"] = wrong[suspects["node"]].astype(int).tolist()
+    return rows
+
+
+def _rounded(values: pd.Series, decimals: int) -> list[float | None]:
+    return [None if np.isnan(value) else round(float(value), decimals) for value in values]

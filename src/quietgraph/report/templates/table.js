@@ -1,0 +1,214 @@
+// The suspects as a table: sorted, filtered, searched, shown a page at a time.
+const PAGE = 25;
+
+const percent = (share) => (share === null ? "none" : `${Math.round(100 * share)} %`);
+
+class SuspectTable {
+  constructor(data, decisions, onCurrent) {
+    Object.assign(this, { data, decisions, onCurrent });
+    this.body = document.querySelector("#suspects tbody");
+    this.template = document.getElementById("row");
+    this.order = { by: "score", down: true };
+    this.page = 0;
+    this.current = -1;
+    this.rows = []; // those that pass the filters, in order
+    this.listen();
+    this.refresh();
+  }
+
+  listen() {
+    for (const button of document.querySelectorAll("#suspects th button")) {
+      button.addEventListener("click", () => this.sortBy(button.dataset.sort));
+    }
+    for (const name of ["search", "class", "decided", "score"]) {
+      for (const event of ["input", "change"]) this.filter(name).addEventListener(event, () => { this.page = 0; this.refresh(); });
+    }
+    document.getElementById("clear").addEventListener("click", () => this.clearFilters());
+    document.getElementById("previous").addEventListener("click", () => this.turn(-1));
+    document.getElementById("next").addEventListener("click", () => this.turn(1));
+    this.body.addEventListener("click", (event) => this.clicked(event));
+    this.body.addEventListener("focusin", (event) => this.focused(event));
+  }
+
+  filter(name) { return document.getElementById(`filter-${name}`); }
+
+  clearFilters() {
+    for (const name of ["search", "class", "decided"]) this.filter(name).value = "";
+    this.filter("score").value = 0;
+    this.page = 0;
+    this.refresh();
+  }
+
+  value(row, by) {
+    const { points, suspects, classes } = this.data;
+    if (by === "node") return points.id[row];
+    if (by === "given") return classes[points.given[row]];
+    if (by === "suggested") return classes[suspects.suggested[row]];
+    if (by === "neighbours" || by === "nearest") {
+      const share = suspects[`${by}_suggested`][row];
+      return share === null ? -2 : share - suspects[`${by}_given`][row];
+    }
+    if (by === "decision") return ["", "unsure", "conflict", "keep", "accept"].indexOf(this.decisions.merged(row));
+    return suspects[by][row];
+  }
+
+  sortBy(by) {
+    const isText = ["node", "given", "suggested"].includes(by);
+    this.order = { by, down: this.order.by === by ? !this.order.down : !isText };
+    this.page = 0;
+    this.refresh();
+  }
+
+  passes(row) {
+    const { points, suspects, classes } = this.data;
+    const label = this.filter("class").value;
+    if (label !== "" && points.given[row] !== Number(label) && suspects.suggested[row] !== Number(label)) return false;
+    if (suspects.score[row] < Number(this.filter("score").value) / 100) return false;
+    const decided = this.filter("decided").value;
+    if (decided === "no" && this.decisions.mine(row)) return false;
+    if (decided === "likely" && !suspects.issue[row]) return false;
+    if (["accept", "keep", "unsure", "conflict"].includes(decided) && this.decisions.merged(row) !== decided) return false;
+    const words = this.filter("search").value.trim().toLowerCase();
+    const text = `${points.id[row]} ${classes[points.given[row]]} ${classes[suspects.suggested[row]]}`;
+    return text.toLowerCase().includes(words);
+  }
+
+  refresh() {
+    const { by, down } = this.order;
+    const sorter = new Intl.Collator(undefined, { numeric: true });
+    const keys = Array.from({ length: this.decisions.count }, (_, row) => this.value(row, by));
+    const compare = (a, b) => (typeof a === "string" ? sorter.compare(a, b) : a - b);
+    this.rows = [...keys.keys()].filter((row) => this.passes(row));
+    this.rows.sort((a, b) => (down ? compare(keys[b], keys[a]) : compare(keys[a], keys[b])) || a - b);
+    this.page = Math.max(0, Math.min(this.page, Math.ceil(this.rows.length / PAGE) - 1));
+    for (const button of document.querySelectorAll("#suspects th button")) {
+      const state = button.dataset.sort === by ? (down ? "descending" : "ascending") : "none";
+      button.closest("th").setAttribute("aria-sort", state);
+    }
+    this.show();
+  }
+
+  show() {
+    const hadFocus = this.body.contains(document.activeElement);
+    const start = this.page * PAGE;
+    const shown = this.rows.slice(start, start + PAGE);
+    this.body.replaceChildren(...shown.map((row) => this.render(row)));
+    const total = this.rows.length;
+    const words = total ? `${start + 1}–${start + shown.length} of ${total.toLocaleString("en")}` : "no label fits the filters";
+    document.getElementById("shown").textContent = words;
+    document.getElementById("previous").disabled = this.page === 0;
+    document.getElementById("next").disabled = start + PAGE >= total;
+    document.getElementById("score-words").textContent = (this.filter("score").value / 100).toFixed(2);
+    this.mark();
+    if (hadFocus) this.element(this.current)?.focus({ preventScroll: true });
+  }
+
+  element(row) { return this.body.querySelector(`tr[data-row="${row}"]`); }
+
+  render(row) {
+    const element = this.template.content.firstElementChild.cloneNode(true);
+    const { points, suspects, classes } = this.data;
+    element.dataset.row = row;
+    const put = (name, text) => { element.querySelector(`[data-is="${name}"]`).textContent = text; };
+    put("node", points.id[row]);
+    put("given", classes[points.given[row]]);
+    put("suggested", classes[suspects.suggested[row]]);
+    put("score", suspects.score[row].toFixed(3));
+    element.querySelector('[data-is="meter"]').style.setProperty("--share", suspects.score[row]);
+    for (const voters of ["neighbours", "nearest"]) this.renderVotes(element, voters, row);
+    if (suspects.wrong) put("wrong", suspects.wrong[row] ? "yes" : "no");
+    element.classList.toggle("likely", Boolean(suspects.issue[row]));
+    for (const button of element.querySelectorAll("[data-choice]")) {
+      button.setAttribute("aria-label", `${button.dataset.choice}: node ${points.id[row]}, ${classes[points.given[row]]} to ${classes[suspects.suggested[row]]}`);
+    }
+    this.renderDecision(element, row);
+    return element;
+  }
+
+  renderVotes(element, voters, row) {
+    const cell = element.querySelector(`[data-is="${voters}"]`);
+    const [given, suggested] = ["given", "suggested"].map((name) => this.data.suspects[`${voters}_${name}`][row]);
+    cell.querySelector("span").textContent = given === null ? "none" : `${Math.round(100 * given)} : ${Math.round(100 * suggested)}`;
+    const bar = cell.querySelector("i");
+    bar.style.setProperty("--given", given ?? 0);
+    bar.style.setProperty("--suggested", suggested ?? 0);
+  }
+
+  renderDecision(element, row) {
+    const mine = this.decisions.mine(row);
+    element.dataset.mine = mine;
+    for (const button of element.querySelectorAll("[data-choice]")) {
+      button.setAttribute("aria-pressed", String(button.dataset.choice === mine));
+    }
+    const others = this.decisions.others(row).map(([name, choice]) => `${name}: ${choice}`);
+    const conflict = this.decisions.merged(row) === "conflict";
+    const words = element.querySelector('[data-is="others"]');
+    words.textContent = (conflict ? "conflict · " : "") + others.join(", ");
+    words.hidden = !words.textContent;
+    element.classList.toggle("conflict", conflict);
+  }
+
+  /** Show new decisions without moving rows under the reader's hands. */
+  update(rows) {
+    for (const element of this.body.children) {
+      const row = Number(element.dataset.row);
+      if (rows === null || rows.includes(row)) this.renderDecision(element, row);
+    }
+  }
+
+  clicked(event) {
+    const element = event.target.closest("tr[data-row]");
+    if (!element) return;
+    const row = Number(element.dataset.row);
+    this.select(row);
+    const choice = event.target.closest("[data-choice]")?.dataset.choice;
+    if (choice) this.decide(row, choice);
+  }
+
+  focused(event) {
+    const element = event.target.closest("tr[data-row]");
+    if (element && Number(element.dataset.row) !== this.current) this.select(Number(element.dataset.row));
+  }
+
+  decide(row, choice) { this.decisions.choose(row, choice); }
+
+  select(row, { focus = false } = {}) {
+    this.current = row;
+    this.mark();
+    this.onCurrent(row);
+    if (!focus) return;
+    this.element(row)?.focus({ preventScroll: true });
+    this.element(row)?.scrollIntoView({ block: "nearest" });
+  }
+
+  mark() {
+    for (const element of this.body.children) {
+      const isCurrent = Number(element.dataset.row) === this.current;
+      element.classList.toggle("current", isCurrent);
+      if (isCurrent) element.setAttribute("aria-current", "true"); else element.removeAttribute("aria-current");
+      element.tabIndex = isCurrent ? 0 : -1;
+    }
+    if (!this.element(this.current) && this.body.firstElementChild) this.body.firstElementChild.tabIndex = 0;
+  }
+
+  turn(step) {
+    this.page += step;
+    this.show();
+  }
+
+  /** Go to a suspect, wherever it is; filters that hide it are cleared. */
+  reveal(row, { focus = true } = {}) {
+    if (!this.rows.includes(row)) this.clearFilters();
+    this.page = Math.floor(this.rows.indexOf(row) / PAGE);
+    this.show();
+    this.select(row, { focus });
+  }
+
+  step(by) {
+    if (!this.rows.length) return;
+    const place = this.rows.indexOf(this.current);
+    const next = place < 0 ? this.page * PAGE : Math.max(0, Math.min(this.rows.length - 1, place + by));
+    if (Math.floor(next / PAGE) !== this.page) { this.page = Math.floor(next / PAGE); this.show(); }
+    this.select(this.rows[next], { focus: true });
+  }
+}

@@ -1,0 +1,405 @@
+"""The report in a real browser: from disk and from `quietgraph review`, as people use it."""
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from quietgraph.graph.readers import read_corrections
+from quietgraph.report.decisions import DECISIONS_FILE, DecisionStore
+from quietgraph.report.fit_run import FitRun, write_run
+from quietgraph.report.review_run import open_run
+from report_problem import AWKWARD, CLASSES, large_run, own_run
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.select import Select
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None or DRIVER is None, reason="chromium and chromedriver are not installed"
+)
+FLAGS = (
+    "headless=new",
+    "no-sandbox",
+    "disable-gpu",
+    "disable-dev-shm-usage",
+    "window-size=1300,900",
+)
+
+
+class Page:
+    """The browser with the words that the tests use."""
+
+    def __init__(self, driver, downloads: Path) -> None:
+        self.driver, self.downloads = driver, downloads
+
+    def open(self, address: str | Path) -> None:
+        self.driver.get(address.as_uri() if isinstance(address, Path) else address)
+
+    def leave(self) -> list[str]:
+        """Forget everything and return what the console said."""
+        self.driver.execute_script("localStorage.clear()")
+        said = self.complaints()
+        self.driver.get("about:blank")
+        return said
+
+    def the(self, selector: str):
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def every(self, selector: str) -> list:
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def column(self, name: str) -> list[str]:
+        script = (
+            "return [...document.querySelectorAll(arguments[0])].map((cell) => cell.textContent)"
+        )
+        return self.driver.execute_script(script, f'#suspects tbody [data-is="{name}"]')
+
+    def sort(self, name: str) -> str:
+        button = self.the(f'#suspects th button[data-sort="{name}"]')
+        button.click()
+        return button.find_element(By.XPATH, "..").get_attribute("aria-sort")
+
+    def choose(self, row: int, choice: str) -> None:
+        self.every(f'#suspects tbody [data-choice="{choice}"]')[row].click()
+
+    def select(self, name: str, value: str) -> None:
+        before = self.the("#shown").text
+        Select(self.the(f"#filter-{name}")).select_by_value(value)
+        wait_for(lambda: self.the("#shown").text != before)
+
+    def pressed(self) -> list[str]:
+        script = (
+            "return [...document.querySelector('#suspects tbody').rows].map((r) => r.dataset.mine)"
+        )
+        return self.driver.execute_script(script)
+
+    def press(self, *keys: str) -> None:
+        self.driver.switch_to.active_element.send_keys(*keys)
+
+    def background(self) -> str:
+        return self.driver.execute_script("return getComputedStyle(document.body).backgroundColor")
+
+    def complaints(self) -> list[str]:
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def downloaded(self, name: str) -> Path:
+        wait_for((self.downloads / name).exists)
+        return self.downloads / name
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 15) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "waited in vain"
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    os.environ["SE_OFFLINE"] = "true"  # the driver is given: nothing is fetched
+    downloads = tmp_path_factory.mktemp("downloads")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in FLAGS:
+        options.add_argument(f"--{flag}")
+    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    yield Page(driver, downloads)
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> FitRun:
+    return own_run(tmp_path_factory.mktemp("browser") / "graph")
+
+
+@pytest.fixture(scope="module")
+def folder(run: FitRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(run, tmp_path_factory.mktemp("browser") / "run")
+
+
+@pytest.fixture
+def page(browser: Page, folder: Path) -> Iterator[Page]:
+    for left in browser.downloads.iterdir():
+        left.unlink()
+    browser.open(folder / "report.html")
+    yield browser
+    assert browser.leave() == []
+
+
+@pytest.fixture
+def served(browser: Page, folder: Path, tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """Serve a copy of the run as `quietgraph review` does; the link and the folder."""
+    uvicorn = pytest.importorskip("uvicorn", reason="the extra [review] is not installed")
+    from quietgraph.report.review_server import Review, listen
+
+    copy = Path(shutil.copytree(folder, tmp_path / "run"))
+    review = Review(open_run(copy), DecisionStore(copy / DECISIONS_FILE), "127.0.0.1")
+    with listen("127.0.0.1", 0) as listener:
+        server = uvicorn.Server(uvicorn.Config(review.app(), log_level="warning", lifespan="off"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        yield review.link(listener.getsockname()[1]), copy
+        browser.leave()
+        server.force_exit = server.should_exit = True
+        thread.join(10)
+
+
+def test_awkward_ids_are_shown_as_they_are(page: Page, run: FitRun) -> None:
+    accused = run.suspects_with_ids()[run.suspects["score"] > 0]
+    assert page.column("node") == accused["node"].tolist()[:25]
+    assert any(name.startswith(AWKWARD[0]) for name in accused["node"])
+    assert set(page.column("given")) <= set(CLASSES)
+
+
+def test_the_table_sorts_both_ways(page: Page) -> None:
+    assert page.sort("score") == "ascending"
+    scores = [float(text) for text in page.column("score")]
+    assert scores == sorted(scores)
+    assert page.sort("score") == "descending"
+    assert page.sort("given") == "ascending"
+    assert page.column("given") == sorted(page.column("given"), key=CLASSES_IN_ORDER.index)
+    header = page.the('#suspects th[aria-sort="descending"], #suspects th[aria-sort="ascending"]')
+    assert header.text.startswith("given")
+
+
+CLASSES_IN_ORDER = ("</script>", "big, red", "snö\u2028☃")
+
+
+def test_the_table_filters_by_class_score_and_decision(page: Page) -> None:
+    page.select("class", "1")
+    pairs = zip(page.column("given"), page.column("suggested"), strict=True)
+    assert all("big, red" in pair for pair in pairs)
+    page.the("#clear").click()
+    before = len(page.column("node"))
+    page.driver.execute_script(
+        "const field = document.getElementById('filter-score'); field.value = 10;"
+        "field.dispatchEvent(new Event('input'))"
+    )
+    assert all(float(text) >= 0.1 for text in page.column("score"))
+    page.the("#clear").click()
+    assert len(page.column("node")) == before
+    page.choose(0, "keep")
+    page.select("decided", "keep")
+    assert len(page.column("node")) == 1
+    page.select("decided", "no")
+    assert page.column("node")
+    assert "keep" not in page.pressed()
+
+
+def test_search_finds_a_node(page: Page) -> None:
+    wanted = page.column("node")[3]
+    page.the("#filter-search").send_keys(wanted.upper())
+    assert page.column("node") == [wanted]
+    page.the("#filter-search").send_keys("nowhere")
+    assert page.column("node") == []
+    assert "no label fits" in page.the("#shown").text
+
+
+def test_pages_of_rows_hold_every_suspect_once(page: Page, run: FitRun) -> None:
+    found = page.column("node")
+    while page.the("#next").is_enabled():
+        page.the("#next").click()
+        found += page.column("node")
+    accused = run.suspects_with_ids()[run.suspects["score"] > 0]
+    assert found == accused["node"].tolist()
+
+
+def test_decisions_outlive_a_reload(page: Page, folder: Path) -> None:
+    page.choose(0, "accept")
+    page.choose(1, "keep")
+    page.choose(2, "unsure")
+    page.choose(3, "keep")
+    page.choose(3, "keep")  # taken back
+    page.open(folder / "report.html")
+    assert page.pressed()[:4] == ["accept", "keep", "unsure", ""]
+    assert "3 of " in page.the("#progress-words").text
+
+
+def test_the_export_goes_back_into_fit(page: Page, run: FitRun) -> None:
+    assert not page.the("#export").is_enabled()
+    for row, choice in enumerate(("accept", "keep", "unsure", "accept", "accept")):
+        page.choose(row, choice)
+    page.the("#export").click()
+    corrections = read_corrections(page.downloaded("corrections.csv"))
+    accused = run.suspects_with_ids().set_index("node")["suggested"]
+    nodes = [page.column("node")[row] for row in (0, 3, 4)]
+    assert dict(corrections.labels) == {node: accused[node] for node in nodes}
+    assert "3 labels corrected" in run.given.correct(corrections).changes[-1]
+
+
+def test_keys_alone_are_enough_to_review(page: Page) -> None:
+    page.the("body").click()
+    page.press("n")
+    page.press("a")
+    page.press("k")
+    page.press("u")
+    assert page.pressed()[:4] == ["accept", "keep", "unsure", ""]
+    assert page.the("#suspects tr.current").get_attribute("data-row") == "3"
+    page.press("z")
+    assert page.pressed()[:3] == ["accept", "keep", ""]
+    page.press("/")
+    page.press("snö a k")  # typing in the search decides nothing
+    assert page.pressed().count("accept") <= 1
+    page.press(Keys.ESCAPE)
+    assert page.driver.switch_to.active_element.tag_name == "body"
+
+
+def test_single_keys_can_be_switched_off(page: Page, folder: Path) -> None:
+    page.the("#keys summary").click()
+    page.the("#use-keys").click()
+    page.press("n", "a")
+    assert "accept" not in page.pressed()
+    page.open(folder / "report.html")
+    assert not page.the("#use-keys").is_selected()
+
+
+def test_dark_and_light_are_remembered(page: Page, folder: Path) -> None:
+    first = page.background()
+    page.the("#theme").click()
+    second = page.background()
+    assert first != second
+    page.open(folder / "report.html")
+    assert page.background() == second
+    page.the("#theme").click()
+    assert page.background() == first
+
+
+def test_the_system_decides_on_dark_until_somebody_does(page: Page) -> None:
+    seen = set()
+    for value in ("light", "dark"):
+        features = [{"name": "prefers-color-scheme", "value": value}]
+        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        seen.add(page.background())
+    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert len(seen) == 2
+
+
+def test_a_row_is_explained_and_marked_on_the_map(page: Page) -> None:
+    before = page.driver.execute_script("return document.getElementById('map').toDataURL()")
+    page.every("#suspects tbody th")[1].click()
+    assert page.column("node")[1] in page.the("#why").text
+    assert "did not see this label" in page.the("#why").text
+    changed = "return document.getElementById('map').toDataURL() !== arguments[0]"
+    wait_for(lambda: page.driver.execute_script(changed, before))
+
+
+def test_the_map_zooms_by_keys_and_names_the_node_under_the_pointer(page: Page) -> None:
+    canvas = page.the("#map")
+    page.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", canvas)
+    picture = "return document.getElementById('map').toDataURL()"
+    wait_for(lambda: page.driver.execute_script(picture) != "data:,")
+    before = page.driver.execute_script(picture)
+    canvas.send_keys("+", Keys.ARROW_LEFT)
+    wait_for(lambda: page.driver.execute_script(picture) != before)
+    canvas.send_keys("0")
+    sweep = """
+        const [map, tip] = ["map", "tip"].map((id) => document.getElementById(id));
+        const box = map.getBoundingClientRect();
+        for (let x = 0; x < box.width; x += 6) for (let y = 0; y < box.height; y += 6) {
+          const place = {clientX: box.x + x, clientY: box.y + y};
+          map.dispatchEvent(new PointerEvent("pointermove", place));
+          if (!tip.hidden) return tip.textContent;
+        }
+        return "";
+    """
+    assert page.driver.execute_script(sweep).startswith("node ")
+
+
+def test_the_legend_hides_a_class(page: Page) -> None:
+    picture = "return document.getElementById('map').toDataURL()"
+    before = page.driver.execute_script(picture)
+    button = page.the("#legend button")
+    button.click()
+    assert button.get_attribute("aria-pressed") == "false"
+    wait_for(lambda: page.driver.execute_script(picture) != before)
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280, 1600])
+def test_nothing_sticks_out_at_any_width(page: Page, width: int) -> None:
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    wide = page.driver.execute_script("return document.documentElement.scrollWidth")
+    page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert wide <= width
+
+
+def test_every_control_has_a_name(page: Page) -> None:
+    unnamed = page.driver.execute_script("""
+        const named = (e) => e.ariaLabel || e.textContent.trim() || e.labels?.length;
+        return [...document.querySelectorAll("button, input, select, canvas[tabindex], progress")]
+          .filter((e) => !named(e)).map((e) => e.outerHTML);
+    """)
+    assert unnamed == []
+    landmarks = ("header", "nav", "main", '[role="search"]')
+    assert all(page.every(selector) for selector in landmarks)
+
+
+def test_without_javascript_the_suspects_are_readable(browser: Page, folder: Path) -> None:
+    off = {"value": True}
+    browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", off)
+    browser.open(folder / "report.html")
+    browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    assert browser.every("#suspects tbody tr")
+    assert not browser.the("#map").is_displayed()
+    assert browser.every("svg")
+
+
+def test_a_review_saves_at_once_and_shows_what_others_say(
+    browser: Page, served: tuple[str, Path]
+) -> None:
+    link, folder = served
+    browser.open(link)
+    assert "token" not in browser.driver.current_url
+    browser.choose(0, "accept")
+    assert "name first" in browser.the("#problem").text
+    browser.the("#reviewer").send_keys("Ann", Keys.TAB)
+    browser.choose(0, "accept")
+    browser.choose(1, "keep")
+    store = DecisionStore(folder / DECISIONS_FILE)
+    wait_for(lambda: len(store.after()) == 2)
+    node = browser.column("node")[0]
+    assert [store.after()[0].node, store.after()[0].reviewer] == [node, "Ann"]
+    store.add(node, "Bob <b>", "keep")
+    wait_for(lambda: "conflict · Bob <b>: keep" in browser.column("others")[0])
+    browser.select("decided", "conflict")
+    assert browser.column("node") == [node]
+    browser.the("#export").click()
+    assert read_corrections(browser.downloaded("corrections.csv")).labels == {}
+    browser.open(link)
+    wait_for(lambda: browser.pressed()[:2] == ["accept", "keep"])
+    assert browser.complaints() == []
+
+
+def test_what_a_dead_server_did_not_take_waits_in_the_browser(
+    browser: Page, served: tuple[str, Path]
+) -> None:
+    link, folder = served
+    browser.open(link)
+    browser.the("#reviewer").send_keys("Ann", Keys.TAB)
+    browser.driver.set_network_conditions(offline=True, latency=0, throughput=0)
+    browser.choose(0, "accept")
+    wait_for(lambda: "Not saved yet" in browser.the("#problem").text)
+    browser.driver.delete_network_conditions()
+    store = DecisionStore(folder / DECISIONS_FILE)
+    wait_for(lambda: len(store.after()) == 1)
+    wait_for(lambda: not browser.the("#problem").is_displayed())
+
+
+def test_a_graph_of_20000_nodes_opens(browser: Page, tmp_path: Path) -> None:
+    path = write_run(large_run(), tmp_path / "run") / "report.html"
+    assert path.stat().st_size < 3_000_000
+    browser.open(path)
+    assert len(browser.column("node")) == 25
+    assert "of 5,000" in browser.the("#shown").text
+    assert browser.leave() == []

@@ -1,0 +1,68 @@
+"""Fitted runs for the tests of the report: a small one with awkward names, and a large one."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import quietgraph as qg
+from quietgraph.bench.datasets import Dataset
+from quietgraph.bench.given import given_of
+from quietgraph.bench.noise_setting import parse_noise
+from quietgraph.bench.splits import Split
+from quietgraph.report.fit_run import FitRun
+from quietgraph.rng import numpy_generator
+
+AWKWARD = (
+    "</script><script>alert(1)</script>",
+    'a "quoted", id',
+    "semi;colon",
+    "it's <b>&amp;</b>",
+)
+CLASSES = ("</script>", "big, red", "snö\u2028☃")
+
+
+def own_run(folder: Path, *, nodes: int = 120) -> FitRun:
+    """Return a fit on a graph of three classes whose ids and labels try to break out of the page.
+
+    A fifth of the 80 given labels is wrong.
+    """
+    problem = qg.block_model(nodes, num_classes=3, generator=numpy_generator(0, "report"))
+    labels = problem.classes.copy()
+    labels[0:80:5] = (labels[0:80:5] + 1) % 3
+    ids = [f"{AWKWARD[place % 4]} {place}" for place in range(nodes)]
+    features = problem.graph.features.numpy()[:, :3]
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [
+        [ids[place], *features[place], CLASSES[labels[place]] if place < 80 else ""]
+        for place in range(nodes)
+    ]
+    _write(folder / "nodes.csv", ["id", "a", "b", "c", "label"], rows)
+    pairs = [(ids[a], ids[b]) for a, b in problem.graph.edge_index.T.tolist()]
+    _write(folder / "edges.csv", ["source", "target"], pairs)
+    given = given_of(qg.load(folder), parse_noise("none"), seed=0)
+    return _fitted(given, str(folder), "none", epochs=30)
+
+
+def large_run(nodes: int = 20_000) -> FitRun:
+    """Return a fit on a graph of ten classes with half of the labels given, two fifths wrong."""
+    problem = qg.block_model(nodes, num_classes=10, generator=numpy_generator(0, "large report"))
+    place = np.arange(nodes)
+    parts = (torch.from_numpy(mask) for mask in (place % 10 < 4, place % 10 == 4, place % 10 > 4))
+    clean = torch.from_numpy(problem.classes)
+    names = tuple(str(code) for code in range(10))
+    data = Dataset("large", problem.graph, clean, names, Split(*parts))
+    setting = parse_noise("symmetric:0.4")
+    return _fitted(given_of(data, setting, seed=0), "large", str(setting), epochs=2)
+
+
+def _fitted(given, source: str, noise: str, *, epochs: int) -> FitRun:
+    model = given.fit(qg.get_method("gcn")(epochs=epochs, hidden=16))
+    command = f"quietgraph fit {source}"
+    return FitRun(source, noise, model, given, given.score(model), {}, command)
+
+
+def _write(path: Path, header: list[str], rows: list) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
