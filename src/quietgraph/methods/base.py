@@ -2,7 +2,7 @@
 
 import time
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -11,7 +11,9 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from quietgraph.classify import stratified_folds, suspect_table
+from quietgraph.classify import suspect_table
+from quietgraph.classify.likely import blend_votes, likely_classes
+from quietgraph.classify.out_of_fold import out_of_fold
 from quietgraph.classify.suspects import (
     check_columns,
     cleanlab_columns,
@@ -30,9 +32,7 @@ from quietgraph.graph import Graph
 from quietgraph.methods.task import Fitted, Task, labels_of_pyg, make_task
 from quietgraph.params import check_parameters, param, parameters
 from quietgraph.rng import derive_seed, torch_generator
-from quietgraph.types import UNKNOWN, Embeddings, Scores
-
-_FOLDS = 5
+from quietgraph.types import UNKNOWN, Embeddings, Labels, Scores
 
 
 @dataclass(kw_only=True, eq=False)
@@ -44,6 +44,7 @@ class NodeClassifier(ABC):
     """
 
     presets: ClassVar[dict[str, dict[str, Any]]] = {}  # published settings by dataset
+    embeddings_know_labels: ClassVar[bool] = True  # then nodes alike in them are no witnesses
 
     seed: int = param(0, "seed of every random draw", low=0)
     device: str = param("auto", "where to compute: auto, cpu, cuda, cuda:1, ...")
@@ -51,6 +52,7 @@ class NodeClassifier(ABC):
     out_of_fold_: np.ndarray[Any, np.dtype[np.float64]] | None = field(
         default=None, init=False, repr=False
     )
+    votes_: dict[str, Tensor] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_parameters(self)
@@ -114,18 +116,26 @@ class NodeClassifier(ABC):
 
         Args:
             columns: `plain`; `evidence` with the votes of labelled neighbours and of the nearest
-                labelled nodes too (a loaded model has no graph, so its neighbours' votes are NaN);
-                `cleanlab` for cleanlab's columns and order.
+                labelled nodes too; `cleanlab` for cleanlab's columns and order.
         """
         self._check_fitted()
         check_columns(columns)
-        if self.out_of_fold_ is None:
+        if self.out_of_fold_ is None or self.votes_ is None:
             self.out_of_fold_ = self._out_of_fold(self.task_)
-        chances, labels = torch.from_numpy(self.out_of_fold_), self.task_.labels
-        num_wrong = round(estimate_noise(chances, labels).rate * int((labels != UNKNOWN).sum()))
-        table = suspect_table(chances, labels, self.classes_, num_wrong=num_wrong)
+            self.votes_ = self._votes(self.task_)
+        labels = self.task_.labels
+        nearest = self.votes_["nearest"]
+        told = blend_votes(
+            torch.from_numpy(self.out_of_fold_),
+            nearest=nearest * torch.nan if self.embeddings_know_labels else nearest,
+            neighbours=self.votes_["neighbours"],
+        )
+        noise = estimate_noise(told, labels)
+        num_wrong = round(noise.rate * int((labels != UNKNOWN).sum()))
+        likely = likely_classes(told, labels, noise.transition)
+        table = suspect_table(likely, labels, self.classes_, num_wrong=num_wrong)
         if columns == "evidence":
-            return with_votes(table, self._votes(self.task_), self.classes_)
+            return with_votes(table, self.votes_, self.classes_)
         return cleanlab_columns(table) if columns == "cleanlab" else table
 
     def _votes(self, task: Task) -> dict[str, Tensor]:
@@ -184,19 +194,16 @@ class NodeClassifier(ABC):
         self.embeddings_ = fitted.embeddings.detach().cpu().numpy()
         self.state_ = {name: value.detach().cpu() for name, value in fitted.state.items()}
         self.history_, self.notes_ = fitted.history, fitted.notes
-        self.out_of_fold_ = None
+        self.out_of_fold_, self.votes_ = None, None
 
     def _out_of_fold(self, task: Task) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Return, for every labelled node, probabilities of a fit that did not see its label."""
+
+        def learn(labels: Labels) -> Scores:
+            return self._fold_scores(replace(task.without(labels == UNKNOWN), labels=labels))
+
         draws = torch_generator(task.seed, "folds")
-        folds = stratified_folds(task.labels, _FOLDS, generator=draws)
-        chances = torch.zeros(len(task.labels), task.num_classes, dtype=torch.float64)
-        for fold in range(_FOLDS):
-            inside = folds == fold
-            if inside.any() and (folds[task.labels != UNKNOWN] != fold).sum() > 1:
-                scores = self._fold_scores(task.without(inside))
-                chances[inside] = scores.detach().cpu().double().softmax(dim=1)[inside]
-        return chances.numpy()
+        return out_of_fold(task.labels, learn, task.num_classes, generator=draws).numpy()
 
     def _fold_scores(self, task: Task) -> Scores:
         return self._run(task).scores

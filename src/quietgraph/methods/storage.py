@@ -18,7 +18,7 @@ from quietgraph.methods.base import NodeClassifier
 from quietgraph.methods.registry import get_method, method_name
 from quietgraph.methods.task import Task
 
-FORMAT = 1
+FORMAT = 2
 _TENSORS, _FACTS = "tensors.safetensors", "model.json"
 
 
@@ -35,6 +35,7 @@ def save_model(model: NodeClassifier, folder: Path) -> Path:
     }
     if model.out_of_fold_ is not None:
         tensors["out_of_fold"] = torch.from_numpy(model.out_of_fold_)
+    tensors |= {f"votes.{name}": shares for name, shares in (model.votes_ or {}).items()}
     facts = {
         "format": FORMAT,
         "method": method_name(type(model)),
@@ -84,6 +85,8 @@ def _restore(model: NodeClassifier, facts: dict[str, Any], tensors: dict[str, An
     model.seconds_ = facts["seconds"]
     chances = tensors.get("out_of_fold")
     model.out_of_fold_ = None if chances is None else chances.numpy()
+    if chances is not None:
+        model.votes_ = {name: tensors[f"votes.{name}"] for name in ("neighbours", "nearest")}
     empty = _featureless(len(tensors["labels"]))
     masks = (tensors["labels"], tensors["train"], tensors["validation"])
     model.task_ = Task(empty, *masks, len(model.classes_), model.seed)

@@ -29,6 +29,7 @@ class Decision:
 class TwoStageClassifier(NodeClassifier):
     """Embeddings that see no label, so that they are learned once for any label noise."""
 
+    embeddings_know_labels: ClassVar[bool] = False
     first_stage: ClassVar[str]  # names what `_embed` computes; methods that share it share caches
 
     @abstractmethod
