@@ -1,6 +1,6 @@
 """Kernel complexity and bound terms of many methods' embeddings: does the paper's ordering hold?
 
-    python benchmarks/theory_study.py [--datasets cora,citeseer] [--seeds 5] [--noise symmetric:0.4]
+    python benchmarks/theory_study.py [--datasets cora,citeseer] [--seeds 1000-1004] [--noise ...]
 
 Each method is fitted by the protocol of `quietgraph bench`; its embeddings, in unit rows, are then
 diagnosed against the clean labels. L1, L2 and the bound (c0 = 1) are those of the step t with the
@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from quietgraph.bench.grid import parse_seeds
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.theory import bound_numbers, study
 from quietgraph.methods import METHODS
@@ -28,7 +29,7 @@ def main() -> None:
     parser.add_argument("--datasets", default="cora,citeseer,pubmed")
     parser.add_argument("--methods", default=",".join(name for name in NAMES if name in METHODS))
     parser.add_argument("--noise", default="symmetric:0.4")
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", default="1000-1004", help="a count, a range or a list")
     parser.add_argument("--cache", type=Path, default=Path("cache"))
     parser.add_argument("--rows", type=Path, default=Path("theory_study.jsonl"))
     options = parser.parse_args()
@@ -36,7 +37,7 @@ def main() -> None:
     done = _read(options.rows)
     for dataset in options.datasets.split(","):
         for method in options.methods.split(","):
-            for seed in range(options.seeds):
+            for seed in parse_seeds(options.seeds):
                 key = (dataset, method, options.noise, seed)
                 if key in done:
                     continue

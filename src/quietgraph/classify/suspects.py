@@ -146,10 +146,11 @@ def nearest_shares(
     count = min(nearest, len(voters) - 1)
     if count < 1:
         return shares
-    directions = F.normalize(embeddings.double(), dim=1)
+    directions = F.normalize(embeddings[voters].double(), dim=1)
     told = F.one_hot(labels[voters], num_classes).double()
     for block in torch.split(asked, _BLOCK):
-        likeness = directions[block] @ directions[voters].T  # [block, voters]
+        asking = F.normalize(embeddings[block].double(), dim=1)
+        likeness = asking @ directions.T  # [block, voters]
         likeness[block[:, None] == voters[None]] = -torch.inf
         shares[block] = told[likeness.topk(count, dim=1).indices].mean(dim=1)
     return shares

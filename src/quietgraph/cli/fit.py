@@ -16,6 +16,20 @@ from quietgraph.bench.own_data import OwnData, load
 from quietgraph.cli.app import app
 from quietgraph.cli.console import progress_bars, results, say
 from quietgraph.cli.listings import RootOption
+from quietgraph.cli.scale import (
+    CheckpointOption,
+    DistributedOption,
+    MinutesOption,
+    PartsOption,
+    WorkersOption,
+    checkpoints_for,
+    enter_world,
+    launch_workers,
+    say_parts,
+    set_parts,
+    train_along,
+)
+from quietgraph.embed.checkpoint import use_checkpoints
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph.readers import read_corrections
 from quietgraph.methods import NodeClassifier, get_method
@@ -65,18 +79,36 @@ def fit(  # noqa: PLR0917
     out: Annotated[Path | None, typer.Option(help="Folder for the results.")] = None,
     data_root: RootOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    parts: PartsOption = "auto",
+    workers: WorkersOption = 1,
+    distributed: DistributedOption = False,
+    checkpoint: CheckpointOption = None,
+    checkpoint_minutes: MinutesOption = 5.0,
 ) -> None:
     """Learn from a noisy graph: predictions, suspicious labels, embeddings, model, report."""
+    if workers > 1:
+        raise typer.Exit(launch_workers(workers))
     setting = parse_noise(noise)
     chosen = get_method(method)
-    model = chosen(**parse_assignments(chosen, _split_pairs("--set", settings)), seed=seed)
+    model = chosen(**parse_assignments(chosen, split_pairs("--set", settings)), seed=seed)
     others = [get_method(name)(seed=seed) for name in beside.split(",") if name]
-    data = load(source, seed=seed, data_root=data_root, columns=_split_pairs("--column", columns))
-    given = given_of(data, setting, seed=seed)
-    _say_understood(given, setting)
-    given = given.correct(read_corrections(fix)) if fix else given
-    with progress_bars():
-        given = _fit_all(given, model, others, drop_suspects)
+    set_parts(model, parts)
+    alone = not (others or drop_suspects)
+    with enter_world(distributed, model, alone=alone) as world:
+        data = load(
+            source, seed=seed, data_root=data_root, columns=split_pairs("--column", columns)
+        )
+        given = given_of(data, setting, seed=seed)
+        folder = out or Path("runs") / f"{data.name}-{method}-{seed}"
+        checkpoints = checkpoints_for(folder, checkpoint, checkpoint_minutes, world, alone=alone)
+        if not world.is_first:
+            train_along(model, given.graph, checkpoints)
+            return
+        _say_understood(given, setting)
+        say_parts(model, given.graph, world)
+        given = given.correct(read_corrections(fix)) if fix else given
+        with progress_bars(), use_checkpoints(checkpoints):
+            given = _fit_all(given, model, others, drop_suspects)
     for change in given.changes:
         say(escape(change))
     run = FitRun(
@@ -88,7 +120,9 @@ def fit(  # noqa: PLR0917
         beside={one: given.score(one) for one in others},
         command=_command(),
     )
-    folder = write_run(run, out or Path("runs") / f"{data.name}-{method}-{seed}")
+    write_run(run, folder)
+    if checkpoints is not None:
+        checkpoints.forget()
     if as_json:
         typer.echo(json.dumps(run.facts(), indent=1))
     else:
@@ -139,7 +173,8 @@ def _say_understood(given: Given, setting: NoiseSetting) -> None:
         say(f"[yellow]note:[/] {warning}")
 
 
-def _split_pairs(option: str, pairs: list[str] | None) -> dict[str, str]:
+def split_pairs(option: str, pairs: list[str] | None) -> dict[str, str]:
+    """Return key=value texts of an option as a dictionary."""
     found = {}
     for pair in pairs or []:
         name, sign, value = pair.partition("=")

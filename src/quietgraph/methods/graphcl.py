@@ -17,7 +17,11 @@ from quietgraph.embed import (
     propagate,
     train,
 )
+from quietgraph.embed.block_inference import BlockOperator, convolve_in_blocks
+from quietgraph.embed.each_part import EachPart, plan_parts
 from quietgraph.embed.encoder import glorot, leaky
+from quietgraph.embed.parts import WHOLE_UP_TO
+from quietgraph.embed.steps import train_steps
 from quietgraph.embed.views import view_structure
 from quietgraph.graph import CSR, Features, Graph
 from quietgraph.methods.augmentations import AUGMENTATIONS, Augmented, augment
@@ -86,50 +90,72 @@ class GraphCL(ContrastiveClassifier):
     patience: int | None = param(20, "epochs without a lower loss before stopping", low=1)
     learning_rate: float = param(1e-3, "step size of Adam", low=0)
     weight_decay: float = param(0.0, "weight decay of Adam", low=0)
+    parts: int = param(
+        0, "parts of the graph to train in; 0 chooses by size, 1 is the whole graph", low=0
+    )
 
     def _embed(self, graph: Graph, seed: int) -> Embedded:
         encoder = self._encoder(graph.num_features, seed).to(graph.device)
-        trainer = _Trainer(self, graph, encoder, seed)
+        head = self._head(seed).to(graph.device)
+        modules = nn.ModuleList([encoder, head])
         schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay, self.patience)
-        history = train(
-            trainer.modules,
-            trainer.losses,
-            schedule,
-            score=lambda: -trainer.last,  # keeps the epoch of the lowest training loss
-            what="learning embeddings",
-        )
+        plan, what = plan_parts(graph, self.parts, seed=seed), "learning embeddings"
+        # The score keeps the epoch of the lowest training loss.
+        if plan is None:
+            one = _Trainer(self, graph, encoder, head, seed)
+            history = train(modules, one.losses, schedule, score=lambda: -one.last, what=what)
+        else:
+            each = EachPart(
+                graph, plan, lambda part, _, own: _Trainer(self, part, encoder, head, own).losses
+            )
+            history = train_steps(modules, each, schedule, score=each.score, what=what)
         state = named_weights(encoder, ENCODER)
         return Embedded(self._encode(graph, state), state, history)
 
     def _encode(self, graph: Graph, state: dict[str, Tensor]) -> Embeddings:
         encoder = self._encoder(graph.num_features, seed=0).to(graph.device)
         encoder.load_state_dict(weights_of(state, ENCODER))
-        features = normalise_rows(graph.features, self.feature_norm)
         with torch.no_grad():
+            if graph.num_nodes > WHOLE_UP_TO:
+                return convolve_in_blocks(
+                    BlockOperator(graph.adjacency),
+                    graph.features,
+                    encoder.weight,
+                    norm=self.feature_norm,
+                    activate=lambda rows: leaky(rows + encoder.bias, encoder.slope),
+                )
+            features = normalise_rows(graph.features, self.feature_norm)
             embeddings: Embeddings = encoder(features, normalised_adjacency(graph))
         return embeddings
 
     def _encoder(self, num_features: int, seed: int) -> OneLayerEncoder:
         return OneLayerEncoder(num_features, self.dim, generator=torch_generator(seed, "encoder"))
 
+    def _head(self, seed: int) -> nn.Module:
+        draws = torch_generator(seed, "head")
+        if self.loss == "summary":
+            return Judge(self.dim, generator=draws)
+        return ProjectionHead(self.dim, self.dim, generator=draws)
+
 
 class _Trainer:
     """What an epoch needs and keeps: the structure, the views, random streams, the last loss."""
 
-    def __init__(self, method: GraphCL, graph: Graph, encoder: OneLayerEncoder, seed: int) -> None:
-        self.method, self.encoder = method, encoder
+    def __init__(
+        self,
+        method: GraphCL,
+        graph: Graph,
+        encoder: OneLayerEncoder,
+        head: nn.Module,
+        seed: int,
+    ) -> None:
+        self.method, self.encoder, self.head = method, encoder, head
         self.features = normalise_rows(graph.features, method.feature_norm)
         added = ViewRates(edge_add=method.rate / 2 if method.augmentation == "edge" else 0.0)
         self.structure = view_structure(graph, [added], torch_generator(seed, "spare pairs"))
         self.whole = self.structure.operator()
         self.view_draws = torch_generator(seed, "views")
         self.draws = torch_generator(seed, "nodes")
-        head_draws = torch_generator(seed, "head")
-        if method.loss == "summary":
-            self.head: nn.Module = Judge(method.dim, generator=head_draws)
-        else:
-            self.head = ProjectionHead(method.dim, method.dim, generator=head_draws)
-        self.modules = nn.ModuleList([encoder, self.head.to(graph.device)])
         self.views: list[Augmented] = []
         self.last = 0.0
 

@@ -17,6 +17,7 @@ from quietgraph.classify import (
 from quietgraph.embed import (
     ContrastSettings,
     GCNEncoder,
+    History,
     Schedule,
     TEDEncoder,
     ViewRates,
@@ -25,8 +26,20 @@ from quietgraph.embed import (
     normalised_adjacency,
     train_embeddings,
 )
+from quietgraph.embed.block_inference import encode_in_blocks
+from quietgraph.embed.checkpoint import active_checkpoints
+from quietgraph.embed.distributed import current_world
+from quietgraph.embed.part_contrast import train_in_parts
+from quietgraph.embed.parts import WHOLE_UP_TO, count_lanes, count_parts, make_plan
 from quietgraph.graph import Graph
 from quietgraph.methods.cache import Embedded
+from quietgraph.methods.large_features import (
+    Smoothed,
+    in_blocks,
+    is_large,
+    mean_direction_in_blocks,
+    smooth_in_blocks,
+)
 from quietgraph.methods.task import Task
 from quietgraph.methods.two_stage import Decision, TwoStageClassifier
 from quietgraph.params import param
@@ -85,6 +98,10 @@ class LowRankContrast(TwoStageClassifier):
     patience: int | None = param(None, "epochs without a lower loss before stopping", low=1)
     learning_rate: float = param(1e-3, "step size of Adam", low=0)
     weight_decay: float = param(1e-5, "weight decay of Adam", low=0)
+    parts: int = param(
+        0, "parts of the graph to train in; 0 chooses by size, 1 is the whole graph", low=0
+    )
+    parts_per_step: int = param(1, "parts that one step trains on", low=1)
     centre: bool = param(True, "unit rows less their mean before classifying", after_embedding=True)
     smoothing: int = param(
         0, "propagations that average the features over neighbours", low=0, after_embedding=True
@@ -96,29 +113,72 @@ class LowRankContrast(TwoStageClassifier):
         after_embedding=True,
     )
 
+    def first_stage_parameters(self) -> dict[str, Any]:
+        """Return what the embeddings depend on; parts chosen by size follow from the graph."""
+        every = super().first_stage_parameters()
+        plain = {"parts": 0, "parts_per_step": 1}
+        return {name: value for name, value in every.items() if plain.get(name) != value}
+
+    def train_along(self, graph: Graph) -> None:
+        """Train beside the first process, which keeps the result and goes on alone."""
+        self._train(graph.to(self._device()), self.seed)
+
     def _embed(self, graph: Graph, seed: int) -> Embedded:
-        features = normalise_rows(graph.features, self.feature_norm)
+        encoder, history = self._train(graph, seed)
+        weights = {_ENCODER + name: value for name, value in encoder.state_dict().items()}
+        return Embedded(self._encode(encoder, graph), weights, history)
+
+    def _train(self, graph: Graph, seed: int) -> tuple[nn.Module, History]:
         encoder = self._encoder(graph.num_features, seed).to(graph.device)
         schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay, self.patience)
-        history = train_embeddings(graph, features, encoder, self._settings(), schedule, seed=seed)
-        weights = {_ENCODER + name: value for name, value in encoder.state_dict().items()}
-        return Embedded(encode(encoder, graph, features), weights, history)
+        world, settings = current_world(), self._settings()
+        lanes = count_lanes(self.parts_per_step, world)
+        count = count_parts(graph.num_nodes, self.parts, lanes=lanes)
+        if count == 1 and active_checkpoints() is None:
+            features = normalise_rows(graph.features, self.feature_norm)
+            return encoder, train_embeddings(
+                graph, features, encoder, settings, schedule, seed=seed
+            )
+        plan = make_plan(graph, count, lanes=lanes, world=world, seed=seed)
+        about = {**self.first_stage_parameters(), "seed": seed}
+        return encoder, train_in_parts(
+            graph,
+            encoder,
+            settings,
+            schedule,
+            plan=plan,
+            feature_norm=self.feature_norm,
+            about=about,
+        )
+
+    def _encode(self, encoder: nn.Module, graph: Graph) -> Embeddings:
+        if graph.num_nodes > WHOLE_UP_TO:
+            return encode_in_blocks(encoder, graph, feature_norm=self.feature_norm)
+        return encode(encoder, graph, normalise_rows(graph.features, self.feature_norm))
 
     def _decide(self, embeddings: Embeddings, task: Task) -> Decision:
-        state = self._prepare(embeddings, task.graph)
-        features = self._features(embeddings, task.graph, state)
+        large = is_large(embeddings)
+        # Of a large graph the features of labelled nodes are made alone, the others in blocks.
+        graph = self._smoothed(embeddings, task.graph) if large else task.graph
+        state = self._prepare(embeddings, graph)
+        seen = task.train | task.validation if large else slice(None)
+        features = self._features(embeddings[seen], _part(graph, seen), state)
         fit = _CLASSIFIERS[self.classifier](
             features,
-            task.labels,
-            train=task.train,
-            validation=task.validation,
+            task.labels[seen],
+            train=task.train[seen],
+            validation=task.validation[seen],
             num_classes=task.num_classes,
         )
+        state = {**state, "weight": fit.weight}
+        scores = self._scores_of(embeddings, graph, state) if large else fit.scores(features)
         notes = {self.classifier: fit.chosen, "validation_accuracy": fit.validation_accuracy}
-        return Decision(fit.scores(features), {**state, "weight": fit.weight}, notes)
+        return Decision(scores, state, notes)
 
     def _prepare(self, embeddings: Embeddings, graph: Graph) -> dict[str, Tensor]:  # noqa: ARG002
         """Return what the features need to know of all embeddings."""
+        if is_large(embeddings):
+            return {"mean": mean_direction_in_blocks(embeddings)}
         return {"mean": mean_direction(embeddings)}
 
     def _features(self, embeddings: Embeddings, graph: Graph, state: dict[str, Tensor]) -> Tensor:
@@ -126,12 +186,33 @@ class LowRankContrast(TwoStageClassifier):
         return self._smooth(self._rows(embeddings, state), graph)
 
     def _rows(self, embeddings: Embeddings, state: dict[str, Tensor]) -> Embeddings:
-        return centre_rows(embeddings, state["mean"]) if self.centre else embeddings
+        if not self.centre:
+            return embeddings
+        if is_large(embeddings):
+            mean = state["mean"]
+            return in_blocks(lambda rows: centre_rows(embeddings[rows], mean), len(embeddings))
+        return centre_rows(embeddings, state["mean"])
 
     def _smooth(self, rows: Embeddings, graph: Graph) -> Embeddings:
         if self.smoothing == 0:
             return rows
+        if isinstance(graph, Smoothed):
+            return graph.rows
         return smooth_rows(normalised_adjacency(graph), rows, steps=self.smoothing)
+
+    def _smoothed(self, embeddings: Embeddings, graph: Graph) -> Any:
+        """Return what `_smooth` needs of a large graph: its result, computed once."""
+        if self.smoothing == 0:
+            return Smoothed(embeddings)
+        state = LowRankContrast._prepare(self, embeddings, graph)
+        rows = self._rows(embeddings, state)
+        return Smoothed(smooth_in_blocks(graph.adjacency, rows, steps=self.smoothing))
+
+    def _scores_of(self, embeddings: Embeddings, graph: Any, state: dict[str, Tensor]) -> Scores:
+        def scores(rows: slice) -> Scores:
+            return self._features(embeddings[rows], _part(graph, rows), state) @ state["weight"]
+
+        return in_blocks(scores, len(embeddings))
 
     def embed_new(self, graph: Graph, state: dict[str, Tensor]) -> Embeddings:
         """Return what a trained encoder makes of a graph that it has not seen [nodes, dim]."""
@@ -143,10 +224,13 @@ class LowRankContrast(TwoStageClassifier):
                 if name.startswith(_ENCODER)
             }
         )
-        return encode(encoder, graph, normalise_rows(graph.features, self.feature_norm))
+        return self._encode(encoder, graph)
 
     def _apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
         embeddings = self.embed_new(graph, state)
+        if is_large(embeddings):
+            ready = self._smoothed(embeddings, graph)
+            return self._scores_of(embeddings, ready, state), embeddings
         return self._features(embeddings, graph, state) @ state["weight"], embeddings
 
     def _encoder(self, num_features: int, seed: int) -> nn.Module:
@@ -179,3 +263,8 @@ class LowRankContrast(TwoStageClassifier):
             first_view=first,
             second_view=second,
         )
+
+
+def _part(graph: Any, rows: Tensor | slice) -> Any:
+    """Return what stands in for the graph, for some rows alone; a real graph is for all rows."""
+    return Smoothed(graph.rows[rows]) if isinstance(graph, Smoothed) else graph

@@ -26,6 +26,7 @@ from quietgraph.types import Embeddings, Scores
 
 _DECAYS = (1e-6, 1e-5, 1e-4, 1e-3)
 _COLUMNS = 512  # propagated at once, so that wide sparse features are never dense twice
+_ENTRIES = 2**25  # nodes x columns at once: five such matrices of 128 MB are in use
 _OTHERS = {"learning_rate": 0.1, "weight_decay": None}
 
 
@@ -119,24 +120,28 @@ def low_pass(graph: Graph, features: Features, *, steps: int, own_share: float) 
     A is the normalised adjacency with self-loops.
     """
     operator = normalised_adjacency(graph)
-    blocks = []
+    filtered = torch.empty(tuple(features.shape), device=graph.device)
+    start = 0
     for columns in _column_blocks(features):
         block, total = columns, torch.zeros_like(columns)
         for _ in range(steps):
             block = propagate(operator, block)
             total += block
-        blocks.append(own_share * columns + (1 - own_share) / steps * total)
-    return torch.cat(blocks, dim=1)
+        stop = start + columns.shape[1]
+        filtered[:, start:stop] = own_share * columns + (1 - own_share) / steps * total
+        start = stop
+    return filtered
 
 
 def _column_blocks(features: Features) -> Iterator[Tensor]:
     """Yield the features, a few dense columns at a time [nodes, block]."""
+    most = max(1, min(_COLUMNS, _ENTRIES // features.shape[0]))
     if isinstance(features, Tensor):
-        yield from torch.split(features, _COLUMNS, dim=1)
+        yield from torch.split(features, most, dim=1)
         return
     width = features.shape[1]
-    for start in range(0, width, _COLUMNS):
-        count = min(_COLUMNS, width - start)
+    for start in range(0, width, most):
+        count = min(most, width - start)
         picks = torch.zeros(width, count, device=features.values.device)
         picks[start : start + count] = torch.eye(count, device=features.values.device)
         yield project(features, picks)

@@ -16,6 +16,10 @@ from quietgraph.embed import (
     normalised_adjacency,
     train,
 )
+from quietgraph.embed.block_inference import BlockOperator, feature_blocks
+from quietgraph.embed.each_part import EachPart, plan_parts
+from quietgraph.embed.parts import WHOLE_UP_TO
+from quietgraph.embed.steps import train_steps
 from quietgraph.graph import CSR, Features, Graph
 from quietgraph.methods.cache import Embedded
 from quietgraph.methods.contrastive import ContrastiveClassifier, named_weights, weights_of
@@ -108,16 +112,30 @@ class SUGRL(ContrastiveClassifier):
     epochs: int = param(500, "training epochs, a step each", low=1)
     learning_rate: float = param(5e-3, "step size of Adam", low=0)
     weight_decay: float = param(5e-5, "weight decay of Adam", low=0)
+    parts: int = param(
+        0, "parts of the graph to train in; 0 chooses by size, 1 is the whole graph", low=0
+    )
 
     def _embed(self, graph: Graph, seed: int) -> Embedded:
-        operator = self._operator(graph)
-        features = self._features(graph, operator)
         encoder = self._encoder(graph.num_features, seed).to(graph.device)
         schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay)
-        losses = self._losses(encoder, features, operator, seed)
-        history = train(encoder, losses, schedule, what="learning embeddings")
+        plan, what = plan_parts(graph, self.parts, seed=seed), "learning embeddings"
+        if plan is None:
+            losses = self._graph_losses(encoder, graph, seed)
+            history = train(encoder, losses, schedule, what=what)
+        else:
+            trainer = EachPart(
+                graph, plan, lambda part, _, own: self._graph_losses(encoder, part, own)
+            )
+            history = train_steps(encoder, trainer, schedule, what=what)
         state = named_weights(encoder, ENCODER)
         return Embedded(self._encode(graph, state), state, history)
+
+    def _graph_losses(
+        self, encoder: DenseEncoder, graph: Graph, seed: int
+    ) -> Callable[[int], dict[str, Tensor]]:
+        operator = self._operator(graph)
+        return self._losses(encoder, self._features(graph, operator), operator, seed)
 
     def _losses(
         self, encoder: DenseEncoder, features: Features, operator: CSR, seed: int
@@ -152,6 +170,14 @@ class SUGRL(ContrastiveClassifier):
     def _encode(self, graph: Graph, state: dict[str, Tensor]) -> Embeddings:
         encoder = self._encoder(graph.num_features, seed=0).to(graph.device)
         encoder.load_state_dict(weights_of(state, ENCODER))
+        simple = self.propagation == "symmetric" and not self.smooth_features
+        if simple and graph.num_nodes > WHOLE_UP_TO:
+            with torch.no_grad():
+                blocks = (
+                    normalise_rows(one, self.feature_norm) for one in feature_blocks(graph.features)
+                )
+                own = torch.cat([encoder(one) for one in blocks])
+                return F.normalize(BlockOperator(graph.adjacency).spread(own), dim=1)
         operator = self._operator(graph)
         with torch.no_grad():
             structural = multiply(operator, encoder(self._features(graph, operator)))

@@ -31,12 +31,18 @@ def read_graph(
     """Return the graph of a folder of tables, or of an `.npz`, `.pt`, `.graphml` or `.gml` file.
 
     Args:
-        path: A folder with nodes and edges as CSV or Parquet, or a file.
+        path: A folder with nodes and edges as CSV or Parquet, a converted folder, or a file.
         columns: Kind of some columns by name: number, scaled, category, text, label, id, ignore.
         encoding: How columns became features before, to read a grown graph the same way; columns
             of labels are not read then.
     """
+    from quietgraph.graph.memory_mapped import is_mapped, read_mapped  # noqa: PLC0415  (cycle)
+
     roles = dict(columns or {})
+    if is_mapped(path):
+        if roles:
+            raise InvalidParameterError(f"{path} is converted already; give --column to convert.")
+        return read_mapped(path)
     raw = _read(Path(path), roles, encoding)
     wanted = encoding is None  # a grown graph is read to be labelled
     name = _label_name(raw.table, roles) if wanted and raw.table is not None else None

@@ -1,0 +1,304 @@
+"""Time and memory of `gcl-lr-attention` against the size of the graph, on one machine.
+
+    python benchmarks/scale.py sizes [--sizes 10000,100000,1000000] [--epochs 2] [--threads 2]
+    python benchmarks/scale.py floor                # an epoch at 100,000 nodes beside the floor
+    python benchmarks/scale.py ranks                # two gloo ranks beside one process
+    python benchmarks/scale.py accuracy             # parts against the whole graph, real data
+    python benchmarks/scale.py cluster              # arithmetic for 100 million nodes
+
+Everything is measured in a process of its own; ratios come from one run of this file.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+import quietgraph as qg
+from quietgraph.bench.given import given_of
+from quietgraph.bench.noise_setting import parse_noise
+from quietgraph.embed import Schedule
+from quietgraph.embed.block_inference import encode_in_blocks
+from quietgraph.embed.distributed import ALONE, World, join_world
+from quietgraph.embed.part_contrast import PartTrainer, train_in_parts
+from quietgraph.embed.parts import count_parts, make_plan
+from quietgraph.graph import LabelledGraph, block_model
+from quietgraph.methods.low_rank import LowRankContrast
+from scale_arithmetic import Cluster, show_cluster
+
+FEATURES, DEGREE, CLASSES = 128, 10, 10
+
+
+def make_graph(num_nodes: int) -> LabelledGraph:
+    return block_model(
+        num_nodes,
+        num_classes=CLASSES,
+        num_features=FEATURES,
+        mean_degree=DEGREE,
+        generator=np.random.default_rng(0),
+    )
+
+
+def peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def measure_fit(num_nodes: int, epochs: int, parts: int) -> dict[str, float]:
+    """One whole fit: training, embeddings, attention, classifier; 1 % of the labels are given."""
+    drawn = make_graph(num_nodes)
+    loaded = peak_mb()
+    labels = np.full(num_nodes, -1)
+    known = np.random.default_rng(1).permutation(num_nodes)[: max(200, num_nodes // 100)]
+    labels[known] = drawn.classes[known]
+    model = qg.get_method("gcl-lr-attention")(epochs=epochs + 1, warm_up=0, parts=parts)
+    started = time.perf_counter()
+    model.fit(drawn.graph, labels)
+    total = time.perf_counter() - started
+    seconds = [record["seconds"] for record in model.history_]
+    epoch = float(np.median(np.diff(seconds)))
+    encoder = model._encoder(FEATURES, 0)
+    started = time.perf_counter()
+    encode_in_blocks(encoder, drawn.graph, feature_norm="l2")
+    encoding = time.perf_counter() - started
+    entries = 2 * drawn.graph.num_edges + num_nodes
+    unknown = labels < 0
+    return {
+        "nodes": num_nodes,
+        "parts": count_parts(num_nodes, parts),
+        "seconds_epoch": epoch,
+        "epoch_entry_ns": 1e9 * epoch / entries,
+        "encode_entry_ns": 1e9 * encoding / entries,
+        "seconds_fit": total,
+        "seconds_rest": total - seconds[-1],
+        "loaded_mb": loaded,
+        "peak_mb": peak_mb(),
+        "accuracy": float((model.predict()[unknown] == drawn.classes[unknown]).mean()),
+    }
+
+
+def show_sizes(options: argparse.Namespace) -> None:
+    rows = []
+    print(
+        "| nodes | parts | s an epoch | ns an entry and epoch | ns an entry to embed | fit s | "
+        "not training s | peak MB | hits |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
+    for size in options.sizes.split(","):
+        row = _alone("fit", size, str(options.epochs), str(options.parts), options=options)
+        rows.append(row)
+        print(
+            f"| {row['nodes']:,} | {row['parts']} | {row['seconds_epoch']:.2f} | "
+            f"{row['epoch_entry_ns']:.0f} | {row['encode_entry_ns']:.0f} | "
+            f"{row['seconds_fit']:.1f} | "
+            f"{row['seconds_rest']:.1f} | {row['peak_mb']:.0f} | {row['accuracy']:.3f} |",
+            flush=True,
+        )
+    if len(rows) > 1:
+        logs = np.log([[row["nodes"], row["seconds_epoch"]] for row in rows])
+        slope = np.polyfit(logs[:, 0], logs[:, 1], 1)[0]
+        last = np.diff(logs[-2:], axis=0)[0]
+        print(
+            f"exponent of time in size: {slope:.3f}, of the last two sizes {last[1] / last[0]:.3f}"
+        )
+
+
+def measure_floor(num_nodes: int, way: str, parts: int) -> dict[str, float]:
+    """An epoch of training, or three bare passes of the encoder (as in benchmarks/epoch.py)."""
+    import epoch as single  # noqa: PLC0415  (the file beside this one)
+
+    graph = make_graph(num_nodes).graph
+    run: Callable[[], None]
+    if way == "floor":
+        run = single.floor(graph)
+    elif parts == 1:
+        run = single.ours(graph)
+    else:
+        run = _epoch_in_parts(graph, parts)
+    run()
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - started)
+    return {"seconds": float(np.median(times)), "peak_mb": peak_mb()}
+
+
+def _epoch_in_parts(graph: qg.Graph, parts: int) -> Callable[[], None]:
+    model = _model(parts)
+    encoder = model._encoder(graph.num_features, 0)
+    plan = make_plan(graph, parts, lanes=1, world=ALONE, seed=0)
+    trainer = PartTrainer(graph, encoder, model._settings(), plan, model.feature_norm)
+    optimiser = torch.optim.Adam(encoder.parameters(), lr=1e-3, fused=True)
+
+    def epoch() -> None:
+        for step in range(plan.steps):
+            optimiser.zero_grad(set_to_none=True)
+            trainer.losses(0, step)["loss"].backward()
+            optimiser.step()
+
+    return epoch
+
+
+def show_floor(options: argparse.Namespace) -> None:
+    size = options.sizes.split(",")[-1]
+    rows = {"floor": _alone("floor", size, "floor", "1", options=options)}
+    for parts in ("1", "2", "4"):
+        rows[f"ours, parts {parts}"] = _alone("floor", size, "ours", parts, options=options)
+    base = rows["floor"]["seconds"]
+    print(f"{int(size):,} nodes\n\n| way | s an epoch | times the floor | peak MB |")
+    print("|---|---|---|---|")
+    for name, row in rows.items():
+        ratio = row["seconds"] / base
+        print(f"| {name} | {row['seconds']:.2f} | {ratio:.2f} | {row['peak_mb']:.0f} |")
+
+
+def _model(parts: int, epochs: int = 2) -> LowRankContrast:
+    model = qg.get_method("gcl-lr-attention")(epochs=epochs, warm_up=0, parts=parts)
+    assert isinstance(model, LowRankContrast)
+    return model
+
+
+def measure_ranks(num_nodes: int, parts: int, epochs: int, world: World) -> dict[str, float]:
+    """Training alone, of pairs of parts, by the processes of this world."""
+    graph = make_graph(num_nodes).graph
+    model = _model(parts, epochs + 1)
+    encoder = model._encoder(graph.num_features, 0)
+    plan = make_plan(graph, parts, lanes=2, world=world, seed=0)
+    history = train_in_parts(
+        graph,
+        encoder,
+        model._settings(),
+        Schedule(epochs + 1, 1e-3, 1e-5),
+        plan=plan,
+        feature_norm="l2",
+        about={},
+    )
+    seconds = np.diff([record["seconds"] for record in history])
+    return {"seconds": float(np.median(seconds)), "loss": history[-1]["loss"], "peak_mb": peak_mb()}
+
+
+def show_ranks(options: argparse.Namespace) -> None:
+    size = options.sizes.split(",")[-1]
+    tail = [size, "4", str(options.epochs)]
+    rows = {
+        f"1 process, {options.threads} threads": _alone("ranks", *tail, options=options),
+        f"2 gloo ranks, {options.threads // 2} thread each": _alone(
+            "ranks", *tail, options=replace_threads(options), ranks=2
+        ),
+    }
+    base = next(iter(rows.values()))
+    print(f"{int(size):,} nodes, 4 parts, 2 in a step\n")
+    print("| way | s an epoch | times one process | last loss | peak MB a process |")
+    print("|---|---|---|---|---|")
+    for name, row in rows.items():
+        print(
+            f"| {name} | {row['seconds']:.2f} | {row['seconds'] / base['seconds']:.2f} | "
+            f"{row['loss']:.6f} | {row['peak_mb']:.0f} |"
+        )
+
+
+def replace_threads(options: argparse.Namespace) -> argparse.Namespace:
+    return argparse.Namespace(**{**vars(options), "threads": max(1, options.threads // 2)})
+
+
+def show_accuracy(options: argparse.Namespace) -> None:
+    """Test accuracy of the same seeds, whole graph and parts."""
+    print("| dataset | parts | mean accuracy % | std | difference, points | s a fit |")
+    print("|---|---|---|---|---|---|")
+    for name in options.datasets.split(","):
+        whole: np.ndarray | None = None
+        for parts in (1, *map(int, options.counts.split(","))):
+            runs = [
+                _alone("accuracy", name, str(seed), str(parts), options.noise, options=options)
+                for seed in range(options.seeds)
+            ]
+            hits = 100 * np.array([run["accuracy"] for run in runs])
+            whole = hits if whole is None else whole
+            seconds = np.mean([run["seconds"] for run in runs])
+            print(
+                f"| {name} | {parts} | {hits.mean():.2f} | {hits.std(ddof=1):.2f} | "
+                f"{(hits - whole).mean():+.2f} | {seconds:.1f} |",
+                flush=True,
+            )
+
+
+def measure_accuracy(name: str, seed: int, parts: int, noise: str) -> dict[str, float]:
+    given = given_of(qg.load(name, seed=seed), parse_noise(noise), seed=seed)
+    model = given.fit(qg.get_method("gcl-lr-attention")(seed=seed, parts=parts))
+    return {"accuracy": given.score(model)["test_accuracy"], "seconds": model.seconds_}
+
+
+def measure_one(kind: str, arguments: list[str]) -> dict[str, float] | None:
+    if kind == "fit":
+        return measure_fit(*map(int, arguments))
+    if kind == "floor":
+        return measure_floor(int(arguments[0]), arguments[1], int(arguments[2]))
+    if kind == "accuracy":
+        return measure_accuracy(arguments[0], int(arguments[1]), int(arguments[2]), arguments[3])
+    size, parts, epochs = map(int, arguments)
+    if "RANK" not in os.environ:
+        return measure_ranks(size, parts, epochs, ALONE)
+    with join_world() as world:
+        found = measure_ranks(size, parts, epochs, world)
+        return found if world.is_first else None
+
+
+def _alone(kind: str, *arguments: str, options: argparse.Namespace, ranks: int = 1) -> Any:
+    """Return what `measure_one` gives in a process of its own, or in several ranks."""
+    command = [sys.executable]
+    if ranks > 1:
+        command += ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
+    command += [__file__, "--threads", str(options.threads), "one", kind, *arguments]
+    threads = {"OMP_NUM_THREADS": str(options.threads), "MKL_NUM_THREADS": str(options.threads)}
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, check=True, env={**os.environ, **threads}
+    )
+    found = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    return json.loads(found[-1])
+
+
+SHOWS = {
+    "sizes": show_sizes,
+    "floor": show_floor,
+    "ranks": show_ranks,
+    "accuracy": show_accuracy,
+    "cluster": show_cluster,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("command", choices=[*SHOWS, "one"])
+    parser.add_argument("arguments", nargs="*", help=argparse.SUPPRESS)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--sizes", help="nodes; floor and ranks take the last one")
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--parts", type=int, default=0, help="of sizes; 0 chooses by size")
+    parser.add_argument("--datasets", default="pubmed,coauthor-cs")
+    parser.add_argument("--counts", default="4", help="parts of accuracy")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--noise", default="symmetric:0.4")
+    parser.add_argument("--epoch-ns", type=float, default=Cluster.epoch_ns)
+    parser.add_argument("--encode-ns", type=float, default=Cluster.encode_ns)
+    options = parser.parse_args()
+    if options.command == "one":
+        torch.set_num_threads(options.threads)
+        found = measure_one(options.arguments[0], options.arguments[1:])
+        if found is not None:
+            print(json.dumps(found))
+        return
+    every = "10000,100000,1000000" if options.command == "sizes" else "100000"
+    options.sizes = options.sizes or every
+    SHOWS[options.command](options)
+
+
+if __name__ == "__main__":
+    main()

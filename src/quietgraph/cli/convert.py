@@ -1,0 +1,75 @@
+"""`quietgraph convert`: any graph as a folder that is mapped into memory, not loaded."""
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.markup import escape
+
+from quietgraph.bench import datasets
+from quietgraph.bench.own_data import is_path
+from quietgraph.cli.app import app
+from quietgraph.cli.console import results, say
+from quietgraph.cli.fit import split_pairs
+from quietgraph.cli.listings import RootOption
+from quietgraph.graph.convert import convert_graph, write_graph
+from quietgraph.graph.memory_mapped import folder_to_write
+from quietgraph.graph.readers import Encoding, ReadGraph, Understood
+from quietgraph.graph.readers.labels import edge_homophily
+
+
+@app.command(
+    epilog="Examples:  quietgraph convert my_tables/ my_graph/  |  quietgraph convert papers.npz "
+    "papers/  |  quietgraph fit my_graph/ --parts auto"
+)
+def convert(
+    source: Annotated[str, typer.Argument(help="A folder of tables, a graph file, or a dataset.")],
+    target: Annotated[Path, typer.Argument(help="The folder to write.")],
+    columns: Annotated[
+        list[str] | None,
+        typer.Option("--column", help="How to read a column of your own table: NAME=KIND."),
+    ] = None,
+    data_root: RootOption = None,
+) -> None:
+    """Write a graph as a memory-mapped folder, large ones in bounded memory."""
+    if is_path(source):
+        understood = convert_graph(
+            Path(source), target, columns=split_pairs("--column", columns) or None
+        )
+    else:
+        understood = _convert_dataset(source, target, data_root)
+    for sentence in understood.sentences():
+        say(escape(sentence))
+    results.print(f"converted: {target}")
+
+
+def _convert_dataset(name: str, target: Path, data_root: str | Path | None) -> Understood:
+    """Write a dataset by name with the labels of its own split; test labels are left out."""
+    data = datasets.load(name, data_root=data_root)
+    graph, split = data.graph, data.split
+    shown = split.labelled.numpy()
+    labels = np.full(graph.num_nodes, None, dtype=object)
+    labels[shown] = data.clean_labels.numpy()[shown].tolist()
+    sizes = np.bincount(data.clean_labels.numpy()[shown], minlength=len(data.classes))
+    understood = Understood(
+        form=f"dataset {name}",
+        nodes=graph.num_nodes,
+        edges=graph.num_edges,
+        features=graph.num_features,
+        columns=(f"a matrix of {graph.num_features:,} columns",),
+        label_column="its split, without test nodes",
+        classes={str(code): int(size) for code, size in enumerate(sizes)},
+        labelled=int(shown.sum()),
+        isolated=int((graph.adjacency.row_counts == 0).sum()),
+        self_loops=0,
+        duplicates=0,
+        opposite=0,
+        homophily=edge_homophily(graph, labels),
+        notes=graph.notes,
+    )
+    ids = np.arange(graph.num_nodes).astype(object)
+    matrix = Encoding("matrix")
+    read = ReadGraph(graph, labels, ids, matrix, understood, split.validation.numpy())
+    with folder_to_write(target) as folder:
+        return write_graph(folder, read)

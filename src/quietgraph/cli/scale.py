@@ -1,0 +1,166 @@
+"""How large a fit is done: in parts, by several processes, with checkpoints."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import torch
+import typer
+
+from quietgraph.cli.console import say
+from quietgraph.embed.checkpoint import Checkpoints, use_checkpoints
+from quietgraph.embed.distributed import ALONE, World, join_world
+from quietgraph.embed.parts import count_lanes, describe_parts
+from quietgraph.errors import InvalidParameterError
+from quietgraph.graph import Graph
+from quietgraph.methods import NodeClassifier
+from quietgraph.methods.low_rank import LowRankContrast
+from quietgraph.params import parameters
+
+_RESTARTS = 3  # after a worker has died
+
+PartsOption: TypeAlias = Annotated[
+    str, typer.Option(help="Parts of the graph to train in: auto (by size) or a number.")
+]
+WorkersOption: TypeAlias = Annotated[
+    int, typer.Option(min=1, help="Processes on this machine that train together.")
+]
+DistributedOption: TypeAlias = Annotated[
+    bool, typer.Option("--distributed", help="Train with the other processes of torchrun.")
+]
+CheckpointOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(help="Folder for checkpoints of the training; a second start goes on from there."),
+]
+MinutesOption: TypeAlias = Annotated[
+    float, typer.Option("--checkpoint-minutes", min=0, help="Time between two checkpoints.")
+]
+
+
+def set_parts(model: NodeClassifier, text: str) -> None:
+    """Set the parts that a method trains in, as the command line gives them."""
+    if text == "auto":
+        return
+    if "parts" not in parameters(type(model)):
+        raise InvalidParameterError(
+            f"--parts does not apply to {type(model).__name__}, which trains on the whole graph."
+        )
+    if not text.isdecimal() or int(text) == 0:
+        raise InvalidParameterError(f"--parts must be auto or a number from 1, got '{text}'.")
+    model.set_params(parts=int(text))
+
+
+def say_parts(model: NodeClassifier, graph: Graph, world: World) -> None:
+    """Tell in one line how the graph is trained on, where the method has a choice."""
+    wanted = getattr(model, "parts", None)
+    if wanted is not None:
+        lanes = count_lanes(getattr(model, "parts_per_step", 1), world)
+        say(describe_parts(graph.num_nodes, wanted, lanes=lanes))
+
+
+@contextmanager
+def enter_world(distributed: bool, model: NodeClassifier, *, alone: bool) -> Iterator[World]:
+    """Join the processes that train together; a world of one without --distributed.
+
+    Args:
+        distributed: Whether torchrun started this process.
+        model: What is fitted.
+        alone: Whether it is all that is fitted, and once.
+    """
+    if not distributed:
+        yield ALONE
+        return
+    if not isinstance(model, LowRankContrast):
+        raise InvalidParameterError(
+            f"several processes train gcl-lrr or gcl-lr-attention, not {type(model).__name__}. "
+            "Leave out --workers and --distributed."
+        )
+    if not alone:
+        raise InvalidParameterError(
+            "several processes fit one method once. Leave out --beside and --drop-suspects."
+        )
+    with join_world() as world:
+        yield world
+
+
+def train_along(model: NodeClassifier, graph: Graph, checkpoints: Checkpoints | None) -> None:
+    """Do the work of a process that is not the first one."""
+    assert isinstance(model, LowRankContrast)  # noqa: S101  (checked by `enter_world`)
+    with use_checkpoints(checkpoints):
+        model.train_along(graph)
+
+
+def checkpoints_for(
+    run: Path, folder: Path | None, minutes: float, world: World, *, alone: bool
+) -> Checkpoints | None:
+    """Return the checkpoints of a run: where asked for, and always with several processes."""
+    if folder is None and world.size == 1:
+        return None
+    if not alone:
+        raise InvalidParameterError(
+            "a checkpoint is of one training. Leave out --beside and --drop-suspects, or "
+            "--checkpoint."
+        )
+    found = Checkpoints(folder or run.with_name(f"{run.name}.checkpoint"), minutes)
+    if found.has_one and world.is_first:
+        say(f"continuing from the checkpoint in {found.folder}")
+    return found
+
+
+def launch_workers(count: int) -> int:
+    """Run this very command in several processes of this machine; return the exit code.
+
+    A worker that dies takes the others with it, and all start again from the last checkpoint.
+    """
+    from torch.distributed.elastic.multiprocessing.errors import (  # noqa: PLC0415  (slow)
+        ChildFailedError,
+    )
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch  # noqa: PLC0415
+
+    config = LaunchConfig(
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=count,
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        run_id=f"quietgraph-{count}",
+        max_restarts=_RESTARTS,
+        monitor_interval=0.5,
+        start_method="spawn",
+    )
+    threads = max(1, torch.get_num_threads() // count)
+    try:
+        arguments = _worker_arguments(sys.argv[1:])
+        codes: dict[int, int] = elastic_launch(config, work)(arguments, threads)
+    except ChildFailedError as error:
+        say(f"[red]error:[/] a worker failed {_RESTARTS + 1} times: {error.get_first_failure()[1]}")
+        return 1
+    return max(codes.values())
+
+
+def work(arguments: list[str], threads: int) -> int:
+    """Carry out the command in one worker; a user's mistake is an exit code, not a failure."""
+    from quietgraph.cli.app import main  # noqa: PLC0415  (a fresh process)
+
+    torch.set_num_threads(threads)
+    sys.argv = ["quietgraph", *arguments]
+    try:
+        main()
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        if code not in {0, 2}:
+            raise
+        return code
+    return 0
+
+
+def _worker_arguments(arguments: list[str]) -> list[str]:
+    """Return the arguments of a worker: without --workers, with --distributed."""
+    kept, skip = [], False
+    for one in arguments:
+        if not skip and one != "--workers" and not one.startswith("--workers="):
+            kept.append(one)
+        skip = one == "--workers" and not skip
+    return [*kept, "--distributed"]

@@ -1,0 +1,157 @@
+"""Where a long training stands, kept on disk every few minutes and whole or not at all."""
+
+import contextlib
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from quietgraph.errors import UnreadableFileError, UnwritablePathError
+
+_FILE = "training.safetensors"
+_FORMAT = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """Tensors by name, and facts as plain JSON values."""
+
+    tensors: dict[str, Tensor]
+    facts: dict[str, Any]
+
+
+@dataclass(eq=False)
+class Checkpoints:
+    """A folder that holds the last snapshot of one training.
+
+    Attributes:
+        folder: Made when the first snapshot is kept.
+        minutes: Least time between two snapshots; 0 keeps one after every step.
+    """
+
+    folder: Path
+    minutes: float = 5.0
+    _last: float = field(default_factory=time.monotonic)
+
+    def is_due(self) -> bool:
+        """Whether the last snapshot is old enough for another one."""
+        return time.monotonic() - self._last >= 60 * self.minutes
+
+    def keep(self, key: str, snapshot: Snapshot) -> None:
+        """Write a snapshot; a crash on the way leaves the one before."""
+        path = self.folder / _FILE
+        scratch = path.with_suffix(f".{os.getpid()}.part")
+        facts = json.dumps({"format": _FORMAT, "key": key, **snapshot.facts})
+        tensors = {name: value.cpu().contiguous() for name, value in snapshot.tensors.items()}
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            save_file(tensors, scratch, metadata={"facts": facts})
+            _flush(scratch)
+            scratch.replace(path)
+            _flush(self.folder)
+        except OSError as error:
+            raise UnwritablePathError(
+                f"the checkpoint {path} cannot be written: {error}. Name another folder with "
+                "--checkpoint."
+            ) from error
+        self._last = time.monotonic()
+
+    def last(self, key: str) -> Snapshot | None:
+        """Return the last snapshot of this training, None without one; another's is refused."""
+        path = self.folder / _FILE
+        if not path.exists():
+            return None
+        try:
+            with safe_open(path, "pt") as file:
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+                facts = json.loads(file.metadata()["facts"])
+        except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+            raise UnreadableFileError(
+                f"{path} is no readable checkpoint ({error}). Remove it to start afresh."
+            ) from error
+        if (facts.pop("format", None), facts.pop("key", None)) != (_FORMAT, key):
+            raise UnreadableFileError(
+                f"{path} belongs to another training: other data, parameters or version. "
+                "Name another folder with --checkpoint, or remove it."
+            )
+        return Snapshot(tensors, facts)
+
+    @property
+    def has_one(self) -> bool:
+        """Whether there is a snapshot to continue from."""
+        return (self.folder / _FILE).exists()
+
+    def forget(self) -> None:
+        """Remove the snapshot, and the folder where nothing else is in it."""
+        with contextlib.suppress(OSError):
+            (self.folder / _FILE).unlink(missing_ok=True)
+            self.folder.rmdir()
+
+
+def content_key(facts: dict[str, Any]) -> str:
+    """Return a short text that is the same for the same facts alone."""
+    text = json.dumps(facts, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def state_of(module: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Return weights and the optimiser's memory of them, by name."""
+    tensors = {f"module.{name}": value for name, value in module.state_dict().items()}
+    for index, memory in optimiser.state_dict()["state"].items():
+        tensors |= {f"optimiser.{index}.{name}": value for name, value in memory.items()}
+    return tensors
+
+
+def restore_state(
+    module: nn.Module, optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]
+) -> None:
+    """Put back what `state_of` returned."""
+    own: dict[str, Tensor] = {}
+    memory: dict[int, dict[str, Tensor]] = {}
+    for name, value in tensors.items():
+        kind, _, rest = name.partition(".")
+        if kind == "module":
+            own[rest] = value
+        elif kind == "optimiser":
+            index, _, slot = rest.partition(".")
+            memory.setdefault(int(index), {})[slot] = value
+    module.load_state_dict(own)
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": memory})
+
+
+_active: ContextVar[Checkpoints | None] = ContextVar("checkpoints", default=None)
+
+
+def active_checkpoints() -> Checkpoints | None:
+    """Return the checkpoints in use, if any."""
+    return _active.get()
+
+
+@contextmanager
+def use_checkpoints(checkpoints: Checkpoints | None) -> Iterator[None]:
+    """Keep snapshots of the training inside the block, and continue from the last one."""
+    token = _active.set(checkpoints)
+    try:
+        yield
+    finally:
+        _active.reset(token)
+
+
+def _flush(path: Path) -> None:
+    """Wait until a file, or a folder's list of files, is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,118 @@
+"""Edges sorted on disk: from a stream of pairs to compressed sparse rows in bounded memory.
+
+Every edge is dealt, in both directions, to the file of its row's range; each file is then sorted
+alone. Of parallel edges the heaviest stays, directions are folded and self-loops dropped, as in
+`Graph.from_arrays`.
+"""
+
+import math
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Final, Self, TypeAlias
+
+import numpy as np
+
+_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+# The direction is the lowest bit of the column: 1 where the edge was given the other way round.
+_RECORD: Final = np.dtype([("row", np.int64), ("column", np.int64), ("weight", np.float32)])
+_BUCKET: Final = 8_000_000  # records sorted at once, about 0.6 GB
+_MOST_BUCKETS: Final = 200  # open files
+
+
+@dataclass(frozen=True, eq=False)
+class SortedRows:
+    """Some rows of the adjacency, complete and in order.
+
+    Attributes:
+        counts: Entries of each row [rows].
+        columns: Ascending within each row [entries] int64.
+        weights: Of the entries [entries] float32.
+        duplicates: Edges given again in the same direction, counted at their smaller end.
+        opposite: Edges given in both directions, counted at their smaller end.
+    """
+
+    counts: _Array
+    columns: _Array
+    weights: _Array
+    duplicates: int
+    opposite: int
+
+
+class EdgeSorter:
+    """Takes edges in any order and gives them back row by row."""
+
+    def __init__(self, scratch: Path, num_nodes: int, *, expected: int, bucket: int = _BUCKET):
+        """Args: a folder for files, the number of nodes, and about how many edges will come."""
+        buckets = min(_MOST_BUCKETS, num_nodes, max(1, math.ceil(2 * expected / bucket)))
+        self.num_nodes, self.width = num_nodes, math.ceil(num_nodes / buckets)
+        self.paths = [scratch / f"edges-{index}" for index in range(buckets)]
+        self.given = self.loops = 0
+        self._stack = ExitStack()
+        self._files: list[IO[bytes]] = []
+
+    def __enter__(self) -> Self:
+        self._files = [self._stack.enter_context(path.open("wb")) for path in self.paths]
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def add(self, sources: _Array, targets: _Array, weights: _Array | None = None) -> None:
+        """Take in a few edges, whose ends are node indices [edges]."""
+        self.given += len(sources)
+        apart = sources != targets
+        self.loops += len(sources) - int(apart.sum())
+        sources, targets = sources[apart], targets[apart]
+        records = np.empty(2 * len(sources), dtype=_RECORD)
+        records["row"] = np.concatenate([sources, targets])
+        records["column"] = 2 * np.concatenate([targets, sources])
+        records["column"][len(sources) :] += 1
+        kept = 1.0 if weights is None else np.asarray(weights, dtype=np.float32)[apart]
+        records["weight"] = np.tile(kept, 2) if weights is not None else 1.0
+        owner = records["row"] // self.width
+        order = np.argsort(owner, kind="stable")
+        edges = np.searchsorted(owner[order], np.arange(len(self.paths) + 1))
+        for index, file in enumerate(self._files):
+            records[order[edges[index] : edges[index + 1]]].tofile(file)
+
+    def rows(self) -> Iterator[SortedRows]:
+        """Yield all rows in order, some at a time; the files are removed on the way."""
+        self._stack.close()
+        for index, path in enumerate(self.paths):
+            first = index * self.width
+            size = min(self.width, self.num_nodes - first)
+            records = np.fromfile(path, dtype=_RECORD)
+            path.unlink()
+            if size > 0:
+                yield _sort(records, first, size)
+
+
+def _sort(records: _Array, first: int, size: int) -> SortedRows:
+    """Return the sorted rows first ... first + size - 1; of equal entries the heaviest stays."""
+    columns, turned = records["column"] >> 1, (records["column"] & 1).astype(bool)
+    order = np.lexsort((-records["weight"], columns, records["row"]))
+    rows, columns, turned = records["row"][order], columns[order], turned[order]
+    starts = np.ones(len(rows), dtype=bool)
+    starts[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
+    entry = np.cumsum(starts) - 1
+    small = rows < columns  # every edge is seen from both ends; count it at one
+    entries = int(starts.sum())
+    straight = np.bincount(entry[small & ~turned], minlength=entries)
+    reverse = np.bincount(entry[small & turned], minlength=entries)
+    repeats = np.maximum(straight - 1, 0).sum() + np.maximum(reverse - 1, 0).sum()
+    return SortedRows(
+        counts=np.bincount(rows[starts] - first, minlength=size),
+        columns=columns[starts],
+        weights=records["weight"][order][starts],
+        duplicates=int(repeats),
+        opposite=int(((straight > 0) & (reverse > 0)).sum()),
+    )
