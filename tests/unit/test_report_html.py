@@ -48,7 +48,7 @@ def test_the_data_of_the_page_are_the_suspects_in_their_order(run: FitRun, page:
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
     assert found is not None
     data = json.loads(found[1])
-    accused = run.suspects_with_ids()[run.suspects["score"] > 0]
+    accused = run.suspects_with_ids()[run.suspects["suggested"] != run.suspects["given"]]
     count = len(accused)
     assert count > 5
     assert data["points"]["id"][:count] == accused["node"].tolist()
@@ -66,7 +66,10 @@ def test_without_javascript_the_first_suspects_and_figures_are_there(
     run: FitRun, page: str
 ) -> None:
     bodies = page.split("<tbody>")
-    assert bodies[1].split("</tbody>")[0].count("<tr") == (run.suspects["score"] > 0).sum()
+    assert (
+        bodies[1].split("</tbody>")[0].count("<tr")
+        == (run.suspects["suggested"] != run.suspects["given"]).sum()
+    )
     assert page.count("<svg") == 4
     for words in ("Confusion", "Calibration", "Spectrum", "What each direction holds", "Training"):
         assert words in page
@@ -80,7 +83,7 @@ def test_a_page_keeps_below_its_limits(run: FitRun, monkeypatch: pytest.MonkeyPa
     data = page_data(run)
     assert len(data["points"]["id"]) == len(set(data["points"]["id"])) == 50
     assert len(data["suspects"]["score"]) == 6
-    assert data["accused"] == (run.suspects["score"] > 0).sum()
+    assert data["accused"] == (run.suspects["suggested"] != run.suspects["given"]).sum()
     monkeypatch.setattr(page_data_module, "_MAX_ID_BYTES", 100)
     data = page_data(run)
     assert sum(map(len, data["points"]["id"])) <= 100

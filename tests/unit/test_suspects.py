@@ -79,14 +79,16 @@ def test_neighbours_vote_by_the_weight_of_their_edge() -> None:
     assert shares[4].isnan().all()
 
 
-def test_issues_are_the_first_ones_that_look_wrong() -> None:
+def test_issues_are_as_many_as_are_probably_wrong() -> None:
     chances = torch.tensor([[0.9, 0.1], [0.8, 0.2], [0.6, 0.4], [0.1, 0.9]])
     labels, classes = torch.tensor([1, 1, 1, 1]), np.array(["a", "b"])
     assert suspect_table(chances, labels, classes)["is_issue"].tolist() == [True] * 3 + [False]
     few = suspect_table(chances, labels, classes, num_wrong=2)
     assert few["is_issue"].tolist() == [True, True, False, False]
-    many = suspect_table(chances, labels, classes, num_wrong=4)
-    assert many["is_issue"].tolist() == [True] * 3 + [False]
+    assert few["suggested"].tolist() == ["a", "a", "a", "b"]
+    every = suspect_table(chances, labels, classes, num_wrong=4)
+    assert every["is_issue"].all()
+    assert (every["suggested"] == "a").all()
 
 
 def test_evidence_adds_votes_that_are_shares(model: NodeClassifier) -> None:

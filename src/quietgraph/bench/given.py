@@ -86,7 +86,7 @@ class Given:
             suspects: Most suspicious first.
             count: How many labels to forget; never one whose given label is the likeliest.
         """
-        accused = suspects[suspects["score"] > 0]
+        accused = suspects[suspects["suggested"] != suspects["given"]]
         left = pd.Series(self.labels[_is_known(self.labels)], dtype=object).value_counts().to_dict()
         labels, dropped = self.labels.copy(), 0
         for node in accused["node"]:

@@ -26,15 +26,15 @@ def suspect_table(
 ) -> pd.DataFrame:
     """Return the labelled nodes, most suspicious first.
 
-    Columns: node, given, suggested, score (probability of the suggested label less that of the
-    given one; above 0 where another label is likelier), given_probability,
-    suggested_probability, is_issue (among the first `num_wrong`, and another label is likelier).
+    Columns: node, given, suggested, score (probability of the likeliest other label less that of
+    the given one), given_probability, suggested_probability, is_issue. Another label is suggested
+    for the first `num_wrong` nodes, which are the issues, and wherever it is the likelier one.
 
     Args:
         probabilities: Out-of-fold, so that no node voted for itself [nodes, classes].
         labels: Given labels as class codes, -1 unknown [nodes].
         classes: Label value of each class code.
-        num_wrong: How many labels are probably wrong in all; None: all that look wrong.
+        num_wrong: How many labels are probably wrong in all; None: all with a likelier rival.
     """
     known = (labels != UNKNOWN).cpu().numpy()
     nodes = np.flatnonzero(known)
@@ -45,7 +45,12 @@ def suspect_table(
     others[rows, given] = -1.0
     rival = others.argmax(axis=1)
     score = others[rows, rival] - chances[rows, given]
-    suggested = np.where(score > 0, rival, given)
+    order = np.argsort(-score, kind="stable")
+    is_issue = score > 0
+    if num_wrong is not None:
+        is_issue = np.zeros(len(nodes), dtype=bool)
+        is_issue[order[:num_wrong]] = True
+    suggested = np.where(is_issue | (score > 0), rival, given)
     table = pd.DataFrame(
         {
             "node": nodes,
@@ -54,12 +59,10 @@ def suspect_table(
             "score": score,
             "given_probability": chances[rows, given],
             "suggested_probability": chances[rows, suggested],
+            "is_issue": is_issue,
         }
     )
-    table = table.sort_values("score", ascending=False, kind="stable", ignore_index=True)
-    first = table.index < (len(table) if num_wrong is None else num_wrong)
-    table["is_issue"] = (table["score"] > 0) & first
-    return table
+    return table.iloc[order].reset_index(drop=True)
 
 
 def with_votes(table: pd.DataFrame, votes: dict[str, Tensor], classes: Any) -> pd.DataFrame:

@@ -64,7 +64,7 @@ class FitRun:
     def suspects_sentence(self) -> str:
         """Return how many labels look wrong, and how many of those that are so are among them."""
         table, wrong = self.suspects, self.given.wrong()
-        accused = table[table["score"] > 0]
+        accused = table[table["suggested"] != table["given"]]
         looks = f"{len(accused)} of {len(table)} labels look wrong"
         if not wrong.any():
             return f"{looks}, {int(table['is_issue'].sum())} of them probably are"
@@ -101,7 +101,7 @@ class FitRun:
             },
             "labels": {
                 "given": len(table),
-                "look_wrong": int((table["score"] > 0).sum()),
+                "look_wrong": int((table["suggested"] != table["given"]).sum()),
                 "probably_wrong": int(table["is_issue"].sum()),
                 "changes": list(self.given.changes),
             },

@@ -22,7 +22,7 @@ _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 def page_data(run: FitRun) -> dict[str, Any]:
     """Return the nodes of the map, suspects first and in their order, and what is said of them."""
-    suspects = run.suspects[run.suspects["score"] > 0]
+    suspects = run.suspects[run.suspects["suggested"] != run.suspects["given"]]
     nodes, ids, shown = _drawn_nodes(run, suspects["node"].to_numpy()[:MAX_SUSPECTS])
     data = {
         "classes": [str(name) for name in run.model.classes_],

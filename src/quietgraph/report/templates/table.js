@@ -34,7 +34,7 @@ class SuspectTable {
 
   clearFilters() {
     for (const name of ["search", "class", "decided"]) this.filter(name).value = "";
-    this.filter("score").value = 0;
+    this.filter("score").value = -100;
     this.page = 0;
     this.refresh();
   }
@@ -114,7 +114,7 @@ class SuspectTable {
     put("given", classes[points.given[row]]);
     put("suggested", classes[suspects.suggested[row]]);
     put("score", suspects.score[row].toFixed(3));
-    element.querySelector('[data-is="meter"]').style.setProperty("--share", suspects.score[row]);
+    element.querySelector('[data-is="meter"]').style.setProperty("--share", (suspects.score[row] + 1) / 2);
     for (const voters of ["neighbours", "nearest"]) this.renderVotes(element, voters, row);
     if (suspects.wrong) put("wrong", suspects.wrong[row] ? "yes" : "no");
     element.classList.toggle("likely", Boolean(suspects.issue[row]));
