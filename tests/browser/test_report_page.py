@@ -401,5 +401,5 @@ def test_a_graph_of_20000_nodes_opens(browser: Page, tmp_path: Path) -> None:
     assert path.stat().st_size < 3_000_000
     browser.open(path)
     assert len(browser.column("node")) == 25
-    assert browser.the("#shown").text.startswith("1–25 of 4,")
+    assert "25 of 4," in browser.the("#shown").text
     assert browser.leave() == []
