@@ -25,7 +25,8 @@ def given(tmp_path: Path) -> Given:
 
 
 def suspects(nodes: list[int], scores: list[float]) -> pd.DataFrame:
-    return pd.DataFrame({"node": nodes, "score": scores})
+    suggested = ["b" if score > 0 else "a" for score in scores]
+    return pd.DataFrame({"node": nodes, "given": "a", "suggested": suggested, "score": scores})
 
 
 def test_only_accused_labels_are_dropped_in_their_order(given: Given) -> None:

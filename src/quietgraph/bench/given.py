@@ -84,7 +84,7 @@ class Given:
 
         Args:
             suspects: Most suspicious first.
-            count: How many labels to forget; never one whose given label is the likeliest.
+            count: How many labels to forget; never one for which no other label is suggested.
         """
         accused = suspects[suspects["suggested"] != suspects["given"]]
         left = pd.Series(self.labels[_is_known(self.labels)], dtype=object).value_counts().to_dict()
