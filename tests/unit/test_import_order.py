@@ -6,7 +6,7 @@ from pathlib import Path
 import quietgraph
 
 ROOT = Path(quietgraph.__file__).parent
-CORE = ("errors", "types", "rng", "params", "progress")
+CORE = ("errors", "types", "rng", "params", "progress", "folders")
 STAGES = ("graph", "embed", "classify", "diagnose", "methods", "bench", "report", "cli")
 
 

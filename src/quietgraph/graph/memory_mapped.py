@@ -7,9 +7,6 @@ labels (class codes, -1 = unknown), ids, validation; meta.json with version, siz
 
 import hashlib
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +17,7 @@ import torch
 from torch import Tensor
 
 from quietgraph.errors import UnreadableFileError, UnwritablePathError
+from quietgraph.folders import whole_folder
 from quietgraph.graph.graph import Features, Graph
 from quietgraph.graph.readers.columns import Column
 from quietgraph.graph.readers.encoding import Encoding
@@ -76,21 +74,8 @@ def folder_to_write(target: Path) -> Iterator[Path]:
         not target.is_dir() or (any(target.iterdir()) and not is_mapped(target))
     ):
         raise UnwritablePathError(f"{target} holds other files. Choose an empty or new folder.")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    except OSError as error:
-        raise UnwritablePathError(f"{target} cannot be written: {error}.") from error
-    try:
-        yield scratch
-        os.chmod(scratch, 0o755)  # noqa: S103  (mkdtemp makes private folders; results are shared)
-        if target.exists():
-            shutil.rmtree(target)
-        scratch.rename(target)
-    except OSError as error:
-        raise UnwritablePathError(f"{target} cannot be written: {error}.") from error
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    with whole_folder(target) as folder:
+        yield folder
 
 
 def write_meta(folder: Path, facts: dict[str, Any], understood: Understood, encoding: Any) -> None:

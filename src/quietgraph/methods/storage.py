@@ -1,9 +1,6 @@
 """Models on disk: JSON and safetensors, written whole or not at all, never pickled."""
 
 import json
-import os
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +9,8 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from quietgraph.errors import UnreadableFileError, UnwritablePathError
+from quietgraph.errors import UnreadableFileError
+from quietgraph.folders import whole_folder
 from quietgraph.graph import CSR, Graph
 from quietgraph.methods.base import NodeClassifier
 from quietgraph.methods.registry import get_method, method_name
@@ -45,10 +43,9 @@ def save_model(model: NodeClassifier, folder: Path) -> Path:
         "notes": model.notes_,
         "seconds": model.seconds_,
     }
-    try:
-        _write(folder, {name: value.contiguous() for name, value in tensors.items()}, facts)
-    except OSError as error:
-        raise UnwritablePathError(f"the model cannot be written to {folder}: {error}.") from error
+    with whole_folder(folder) as scratch:
+        save_file({name: value.contiguous() for name, value in tensors.items()}, scratch / _TENSORS)
+        (scratch / _FACTS).write_text(json.dumps(facts, indent=1), encoding="utf-8")
     return folder
 
 
@@ -97,19 +94,3 @@ def _featureless(num_nodes: int) -> Graph:
     nothing = torch.zeros(0, dtype=torch.int32)
     pointer = torch.zeros(num_nodes + 1, dtype=torch.int32)
     return Graph(torch.zeros(num_nodes, 1), CSR(pointer, nothing, torch.zeros(0), (num_nodes,) * 2))
-
-
-def _write(folder: Path, tensors: dict[str, torch.Tensor], facts: dict[str, Any]) -> None:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        save_file(tensors, scratch / _TENSORS)
-        (scratch / _FACTS).write_text(json.dumps(facts, indent=1), encoding="utf-8")
-        old = scratch.with_name(scratch.name + "-old")
-        if folder.exists():
-            folder.rename(old)
-        os.chmod(scratch, 0o755)  # noqa: S103  (mkdtemp makes private folders; results are shared)
-        scratch.rename(folder)
-        shutil.rmtree(old, ignore_errors=True)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)

@@ -1,9 +1,6 @@
 """A finished fit as a folder: predictions, suspects, embeddings, model, facts, report."""
 
 import json
-import os
-import shutil
-import tempfile
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +13,7 @@ from quietgraph.bench.given import Given
 from quietgraph.bench.own_data import OwnData
 from quietgraph.bench.protocol import versions
 from quietgraph.errors import UnwritablePathError
+from quietgraph.folders import whole_folder
 from quietgraph.graph.readers.encoding import ENCODING_FILE
 from quietgraph.methods import NodeClassifier, method_name
 from quietgraph.report.decisions import DECISIONS_FILE
@@ -154,21 +152,8 @@ def write_run(run: FitRun, folder: Path) -> Path:
             f"{folder} holds decisions of reviewers ({DECISIONS_FILE}), which are not overwritten. "
             "Choose another folder with --out."
         )
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    except OSError as error:
-        raise UnwritablePathError(f"{folder} cannot be written: {error}.") from error
-    try:
+    with whole_folder(folder) as scratch:
         _fill(run, scratch)
-        os.chmod(scratch, 0o755)  # noqa: S103  (mkdtemp makes private folders; results are shared)
-        if folder.exists():
-            shutil.rmtree(folder)
-        scratch.rename(folder)
-    except OSError as error:
-        raise UnwritablePathError(f"{folder} cannot be written: {error}.") from error
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
     return folder
 
 
