@@ -198,7 +198,9 @@ def test_parts_are_of_nearly_equal_size_and_hold_every_node(metis: bool, monkeyp
 
 def test_metis_cuts_fewer_edges_than_chance(monkeypatch) -> None:
     pytest.importorskip("pymetis")
-    graph = make_graph(600)
+    ring = np.arange(600)
+    edges = np.concatenate([np.stack([ring, (ring + step) % 600]) for step in (1, 2, 3)], axis=1)
+    graph = Graph.from_arrays(np.ones((600, 1)), edges)
 
     def inside() -> float:
         owner = cut_nodes(graph.adjacency, 4, seed=0)
@@ -208,6 +210,18 @@ def test_metis_cuts_fewer_edges_than_chance(monkeypatch) -> None:
     by_metis = inside()
     monkeypatch.setattr("quietgraph.embed.parts.has_metis", lambda: False)
     assert by_metis > 2 * inside()
+
+
+def test_every_part_comes_from_all_over_the_graph() -> None:
+    """A part of one class would leave the contrast nobody to tell its nodes from."""
+    pytest.importorskip("pymetis")
+    drawn = block_model(
+        2000, num_classes=4, homophily=0.95, num_features=8, generator=np.random.default_rng(0)
+    )
+    owner = cut_nodes(drawn.graph.adjacency, 4, seed=0)
+    for part in range(4):
+        shares = np.bincount(drawn.classes[owner.numpy() == part], minlength=4) / 500
+        assert shares.max() < 0.5
 
 
 def test_an_induced_graph_holds_the_edges_among_its_nodes() -> None:

@@ -1,6 +1,8 @@
 """A graph in parts: which nodes are trained on together, and the subgraph among them.
 
-METIS (the package `pymetis`) finds parts that cut few edges; without it they are drawn at random.
+METIS (the package `pymetis`) finds small pieces that cut few edges, and a part is many pieces from
+all over the graph: nodes of one piece are much alike, and a contrast among them alone would push
+apart what belongs together. Without METIS the nodes are dealt at random.
 """
 
 import importlib.util
@@ -18,6 +20,8 @@ from quietgraph.rng import derive_seed, torch_generator
 
 WHOLE_UP_TO = 200_000  # nodes: a step on all of them holds 12 KB a node, 2.4 GB, at width 256
 NODES_PER_PART = 50_000  # a step holds 0.6 GB; smaller parts cut more edges and are no faster
+_PIECES = 32  # of a part
+_NODES_PER_PIECE = 20  # at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,13 +122,15 @@ def cut_nodes(adjacency: CSR, count: int, *, seed: int) -> Tensor:
     num_nodes = adjacency.shape[0]
     if count == 1:
         return torch.zeros(num_nodes, dtype=torch.int64)
-    fits = has_metis() and adjacency.num_entries < 2**31  # METIS counts in 32 bits
-    owner = _cut_by_metis(adjacency, count, seed) if fits else None
-    # METIS may leave a part empty where the graph falls into few pieces.
-    if owner is None or int(torch.bincount(owner, minlength=count).min()) < 2:
-        draws = torch_generator(seed, "parts")
-        owner = torch.arange(num_nodes)[torch.randperm(num_nodes, generator=draws)] % count
-    return owner
+    draws = torch_generator(seed, "parts")
+    if has_metis() and adjacency.num_entries < 2**31:  # METIS counts in 32 bits
+        pieces = count * min(_PIECES, max(1, num_nodes // (count * _NODES_PER_PIECE)))
+        dealt = torch.randperm(pieces, generator=draws) % count
+        owner = dealt[_cut_by_metis(adjacency, pieces, seed)]
+        # METIS may leave pieces empty where the graph falls apart by itself.
+        if int(torch.bincount(owner, minlength=count).min()) > 1:
+            return owner
+    return torch.randperm(num_nodes, generator=draws) % count
 
 
 def has_metis() -> bool:
