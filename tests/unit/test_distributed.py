@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from typer.testing import CliRunner
 from quietgraph.cli import fit as _fit_command  # noqa: F401  (registers itself)
 from quietgraph.cli.app import app
 from quietgraph.embed import ContrastSettings, GCNEncoder, Schedule, ViewRates
-from quietgraph.embed.distributed import ALONE, World, current_world, join_world
+from quietgraph.embed.distributed import ALONE, World, current_world, join_world, meet
 from quietgraph.embed.part_contrast import PartTrainer
 from quietgraph.embed.parts import make_plan
 from quietgraph.embed.steps import train_steps
@@ -188,3 +189,17 @@ def test_options_that_do_not_go_together_are_refused(options, sentence: str) -> 
     done = CliRunner().invoke(app, ["fit", "digits", *options])
     assert isinstance(done.exception, InvalidParameterError)
     assert sentence in str(done.exception)
+
+
+def test_processes_meet_although_the_store_holds_the_words_of_dead_ones() -> None:
+    store = torch.distributed.HashStore()
+    names = []
+    for _ in range(3):  # an attempt each, all on one store
+        with ThreadPoolExecutor(3) as pool:
+            names.append(set(pool.map(lambda rank: meet(store, rank, 3), range(3))))
+    assert all(len(name) == 1 for name in names)
+    assert len(set.union(*names)) == 3
+    store.set("asks 1", "a process that died")
+    with ThreadPoolExecutor(2) as pool:
+        late = pool.submit(meet, store, 0, 2)
+        assert pool.submit(meet, store, 1, 2).result() == late.result()

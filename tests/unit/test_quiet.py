@@ -16,6 +16,8 @@ from quietgraph.classify import (
 )
 from quietgraph.embed import normalised_adjacency
 from quietgraph.graph import CSR
+from quietgraph.methods.quiet import Candidate, _better_names, _renamed, mend_labels
+from quietgraph.methods.task import Task
 from quietgraph.rng import torch_generator
 from quietgraph.testing import small_problem
 
@@ -130,3 +132,52 @@ def test_the_same_nodes_in_a_new_graph_get_the_same_classes() -> None:
         atol=1e-4,
         rtol=1e-4,
     )
+
+
+def pair_noise(swapped: bool):
+    """Three classes in a plane; 40 % of class 0 are called 1, or most training labels of it."""
+    draws = torch_generator(3)
+    classes = torch.arange(600) % 3
+    rows = F.normalize(torch.eye(3)[classes] + 0.2 * torch.randn(600, 3, generator=draws), dim=1)
+    train = torch.arange(600) < 60
+    chance = torch.where(train & torch.tensor(swapped), 0.8, 0.4)
+    flipped = (classes == 0) & (torch.rand(600, generator=draws) < chance)
+    labels = torch.where(flipped, 1, classes)
+    task = Task(small_problem()[0].graph, labels, train, ~train, 3, seed=0)
+    return rows, classes, task
+
+
+def test_mended_labels_are_nearer_the_truth() -> None:
+    rows, classes, task = pair_noise(swapped=False)
+    given, mended = (
+        float((labels == classes)[task.train].float().mean())
+        for labels in (task.labels, mend_labels(20 * rows, task))
+    )
+    assert given < 0.9
+    assert mended == 1.0
+
+
+def test_a_class_that_got_the_name_of_another_is_renamed() -> None:
+    rows, _, task = pair_noise(swapped=True)
+    wrong = Candidate("rows", torch.eye(3)[:, [1, 0, 2]], torch.zeros(3))
+    right = Candidate("rows", torch.eye(3), torch.zeros(3))
+    features = {"rows": rows}
+    orders = _better_names({"wrong": wrong, "right": right}, features, task)
+    assert list(orders) == ["wrong"]
+    renamed = _renamed({"wrong": wrong}, orders)["wrong, renamed"]
+    torch.testing.assert_close(renamed.scores(features), right.scores(features))
+
+
+def test_mending_helps_where_one_class_is_taken_for_another() -> None:
+    problem, labels, validation = small_problem()
+    codes = np.asarray(labels).copy()
+    known = np.flatnonzero(codes >= 0)
+    flipped = known[(codes[known] == 0) & (np.arange(len(known)) % 5 < 2)]
+    codes[flipped] = 1
+    fits = [
+        qg.get_method("quiet")(epochs=5, mending=rounds).fit(problem.graph, codes, validation)
+        for rounds in (0, 2)
+    ]
+    hits = [float((model.predict() == problem.classes).mean()) for model in fits]
+    assert hits[1] >= hits[0]
+    assert not any("mended" in name for name in fits[0].notes_)

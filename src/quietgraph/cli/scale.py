@@ -8,6 +8,7 @@ from typing import Annotated, TypeAlias
 
 import torch
 import typer
+from rich.markup import escape
 
 from quietgraph.cli.console import say
 from quietgraph.embed.checkpoint import Checkpoints, use_checkpoints
@@ -135,7 +136,8 @@ def launch_workers(count: int) -> int:
         arguments = _worker_arguments(sys.argv[1:])
         codes: dict[int, int] = elastic_launch(config, work)(arguments, threads)
     except ChildFailedError as error:
-        say(f"[red]error:[/] a worker failed {_RESTARTS + 1} times: {error.get_first_failure()[1]}")
+        first = escape(str(error.get_first_failure()[1]))  # it may hold brackets
+        say(f"[red]error:[/] a worker failed {_RESTARTS + 1} times: {first}")
         return 1
     return max(codes.values())
 

@@ -6,6 +6,8 @@ on one machine and, started by torchrun, on several.
 
 import datetime
 import os
+import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,11 +17,14 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.distributed_c10d import PrefixStore, Store
+from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
 from quietgraph.errors import InvalidParameterError
 
 _PATIENCE = datetime.timedelta(hours=2)  # that a process waits for the others
+_PAUSE = 0.05  # seconds between two looks at the store
 
 
 @dataclass(frozen=True)
@@ -72,8 +77,22 @@ def current_world() -> World:
 def join_world() -> Iterator[World]:
     """Join the processes that torchrun started, for the time of the block.
 
-    NCCL where every process of this machine has a GPU of its own, gloo elsewhere.
+    NCCL where every process of this machine has a GPU of its own, gloo elsewhere. Where somebody
+    has joined them already, as Ray does, that group is used and left as it is.
     """
+    joined = dist.is_initialized()
+    if not joined:
+        _join_group()
+    token = _world.set(World(dist.get_rank(), dist.get_world_size()))
+    try:
+        yield _world.get()
+    finally:
+        _world.reset(token)
+        if not joined:
+            dist.destroy_process_group()
+
+
+def _join_group() -> None:
     missing = [name for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR") if name not in os.environ]
     if missing:
         raise InvalidParameterError(
@@ -85,10 +104,37 @@ def join_world() -> Iterator[World]:
     with_gpus = torch.cuda.is_available() and torch.cuda.device_count() >= here
     if with_gpus:
         torch.cuda.set_device(local)
-    dist.init_process_group("nccl" if with_gpus else "gloo", timeout=_PATIENCE)
-    token = _world.set(World(dist.get_rank(), dist.get_world_size()))
-    try:
-        yield _world.get()
-    finally:
-        _world.reset(token)
-        dist.destroy_process_group()
+    store, rank, size = next(rendezvous("env://", timeout=_PATIENCE))
+    dist.init_process_group(
+        "nccl" if with_gpus else "gloo",
+        store=PrefixStore(meet(store, rank, size), store),
+        rank=rank,
+        world_size=size,
+        timeout=_PATIENCE,
+    )
+
+
+def meet(store: Store, rank: int, size: int) -> str:
+    """Return a name that all living processes share and no dead one has used.
+
+    torchrun keeps its store when it starts the processes again after one has died, so the store
+    still holds the addresses of the dead, and a process that reads one of these waits for nobody.
+    Hence every process asks the first one under a name of its own, and only a living first
+    process answers; all are here once all have heard the answer.
+    """
+    own = uuid.uuid4().hex
+    if rank > 0:
+        store.set(f"asks {rank}", own)
+        name: str = store.get(f"answer {own}").decode()
+        store.add(f"heard {name}", 1)
+        return name
+    answered: set[str] = set()
+    while size > 1 and store.add(f"heard {own}", 0) < size - 1:
+        for other in range(1, size):
+            if store.check([f"asks {other}"]):
+                asking = store.get(f"asks {other}").decode()
+                if asking not in answered:
+                    store.set(f"answer {asking}", own)
+                    answered.add(asking)
+        time.sleep(_PAUSE)
+    return own

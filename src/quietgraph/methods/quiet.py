@@ -6,6 +6,7 @@ from typing import ClassVar, NamedTuple, final
 
 import torch
 import torch.nn.functional as F
+from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from quietgraph.classify import (
@@ -22,6 +23,8 @@ from quietgraph.classify import (
     smooth_rows,
     smoothed_attributes,
 )
+from quietgraph.classify.likely import likely_classes
+from quietgraph.diagnose import estimate_noise
 from quietgraph.embed import normalised_adjacency
 from quietgraph.graph import Graph
 from quietgraph.methods.cache import Embedded
@@ -30,7 +33,7 @@ from quietgraph.methods.task import Task
 from quietgraph.methods.two_stage import Decision, TwoStageClassifier
 from quietgraph.params import param
 from quietgraph.rng import torch_generator
-from quietgraph.types import Embeddings, Scores
+from quietgraph.types import UNKNOWN, Embeddings, Labels, Scores
 
 _PENALTIES = (0.03, 0.3, 1.0, 3.0, 10.0)  # of ridge regression
 _STRENGTHS = (8.0, 2.0, 0.5, 0.1, 0.02)  # of the penalty of logistic regression
@@ -83,6 +86,12 @@ class Quiet(TwoStageClassifier):
         low=0,
         after_embedding=True,
     )
+    mending: int = param(
+        2,
+        "times that the committee mends training labels for more candidates",
+        low=0,
+        after_embedding=True,
+    )
     refit: bool = param(
         False, "fit the chosen ones again on training and validation labels", after_embedding=True
     )
@@ -113,19 +122,32 @@ class Quiet(TwoStageClassifier):
     def _elect(
         self, features: dict[str, Tensor], task: Task
     ) -> tuple[dict[str, Tensor], dict[str, float]]:
-        """Return the committee's tensors, and how much each member counts."""
-        pool = self._pool(features, task)
-        shares = self._shares(pool, features, task)
+        """Return the committee's tensors, and how much each member counts.
+
+        The committee mends the training labels, new candidates learn from these and join the
+        pool, and the committee is elected again.
+        """
+        pool: dict[str, Candidate] = {}
+        lessons: list[Labels] = []
+        orders: dict[str, Tensor] = {}
+        labels = task.labels
+        while True:
+            found = self._pool(features, replace(task, labels=labels), len(lessons))
+            orders |= _better_names(found, features, task)
+            pool |= found | _renamed(found, orders)
+            shares = self._shares(pool, features, task)
+            lessons.append(labels)
+            if len(lessons) > self.mending:
+                break
+            labels = mend_labels(_consensus(features, _members(pool, shares, features)), task)
+            if torch.equal(labels[task.train], lessons[-1][task.train]):
+                break
         if self.refit:
-            pool = self._pool(features, replace(task, train=task.train | task.validation))
-        members = {}
-        for number, (name, share) in enumerate(shares.items()):
-            kind, weight, bias = pool[name]
-            # Scores of all kinds on one scale: the mean lead of the best class is 1.
-            lead = _mean_lead(pool[name].scores(features))
-            members[f"{number}.{kind}.weight"] = (weight / lead).contiguous()
-            members[f"{number}.{kind}.bias"] = bias / lead
-            members[f"{number}.{kind}.share"] = torch.tensor(share)
+            wider = replace(task, train=task.train | task.validation)
+            for number, labels in enumerate(lessons):
+                found = self._pool(features, replace(wider, labels=labels), number)
+                pool |= found | _renamed(found, orders)
+        members = _members(pool, shares, features)
         return members, {f"share of {name}": share for name, share in shares.items()}
 
     def _shares(
@@ -193,8 +215,10 @@ class Quiet(TwoStageClassifier):
             "joint clusters": torch.cat([clusters, flat], dim=1) / math.sqrt(2),
         }
 
-    def _pool(self, features: dict[str, Tensor], task: Task) -> dict[str, Candidate]:
-        """Return every candidate, by name."""
+    def _pool(
+        self, features: dict[str, Tensor], task: Task, times_mended: int = 0
+    ) -> dict[str, Candidate]:
+        """Return every candidate that learns from the labels of a task, by name."""
         pool: dict[str, Candidate] = {}
         if self.families in ("all", "ridge", "no-logistic", "no-clusters"):
             pool |= _ridges(features, task)
@@ -202,13 +226,69 @@ class Quiet(TwoStageClassifier):
             pool |= _logistics(features, task)
         if self.families in ("all", "clusters", "no-logistic"):
             pool |= _clusters(features, task)
-        return pool
+        after = f", labels mended {times_mended} x" if times_mended else ""
+        return {f"{name}{after}": candidate for name, candidate in pool.items()}
 
     def _apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
         embeddings = self._low_rank(graph, seed=0).embed_new(graph, state)
         attributes = _smoothed(graph, int(state["seed"]))
         features = self._features(embeddings, graph, attributes, state)
         return _consensus(features, state), embeddings
+
+
+def mend_labels(scores: Scores, task: Task) -> Labels:
+    """Return the labels of a task with the given ones replaced by the likeliest [nodes].
+
+    How often each class is taken for which is seen on the validation nodes, whose labels taught
+    no candidate anything.
+    """
+    chances = scores.softmax(dim=1)
+    noise = estimate_noise(chances[task.validation].cpu(), task.labels[task.validation].cpu())
+    likely = likely_classes(chances, task.labels, noise.transition.to(chances.device))
+    return torch.where(task.labels == UNKNOWN, UNKNOWN, likely.argmax(dim=1))
+
+
+def _better_names(
+    pool: dict[str, Candidate], features: dict[str, Tensor], task: Task
+) -> dict[str, Tensor]:
+    """Return the order of classes in which a candidate agrees best with validation labels.
+
+    Where half of the few training labels of a class are wrong, a whole class may get the name of
+    another. Only candidates that would be renamed are in the answer.
+    """
+    held_out = {kind: rows[task.validation] for kind, rows in features.items()}
+    labels, count = task.labels[task.validation], task.num_classes
+    orders = {}
+    for name, candidate in pool.items():
+        predicted = candidate.scores(held_out).argmax(dim=1)
+        agreeing = torch.bincount(labels * count + predicted, minlength=count * count)
+        groups = linear_sum_assignment(-agreeing.reshape(count, count).cpu().numpy())[1]
+        if (groups != range(count)).any():
+            orders[name] = torch.from_numpy(groups).to(labels.device)
+    return orders
+
+
+def _renamed(pool: dict[str, Candidate], orders: dict[str, Tensor]) -> dict[str, Candidate]:
+    return {
+        f"{name}, renamed": Candidate(kind, weight[:, orders[name]], bias[orders[name]])
+        for name, (kind, weight, bias) in pool.items()
+        if name in orders
+    }
+
+
+def _members(
+    pool: dict[str, Candidate], shares: dict[str, float], features: dict[str, Tensor]
+) -> dict[str, Tensor]:
+    """Return the tensors of a committee."""
+    members = {}
+    for number, (name, share) in enumerate(shares.items()):
+        kind, weight, bias = pool[name]
+        # Scores of all kinds on one scale: the mean lead of the best class is 1.
+        lead = _mean_lead(pool[name].scores(features))
+        members[f"{number}.{kind}.weight"] = (weight / lead).contiguous()
+        members[f"{number}.{kind}.bias"] = bias / lead
+        members[f"{number}.{kind}.share"] = torch.tensor(share)
+    return members
 
 
 def _ridges(features: dict[str, Tensor], task: Task) -> dict[str, Candidate]:
