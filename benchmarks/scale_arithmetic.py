@@ -1,6 +1,6 @@
 """Memory, traffic and time of a fit on several machines, from constants that `scale.py` measures.
 
-python benchmarks/scale.py cluster --epochs 10 [--epoch-ns 5000] [--encode-ns 750]
+python benchmarks/scale.py cluster --epochs 10 [--epoch-ns 2350] [--encode-ns 490]
 """
 
 import argparse
@@ -32,8 +32,8 @@ class Cluster:
     machines: int = 8
     part_nodes: float = 5e4
     epochs: int = 10
-    epoch_ns: float = 5000.0
-    encode_ns: float = 750.0
+    epoch_ns: float = 2350.0
+    encode_ns: float = 490.0
     network: float = 1.25e9
     prototypes: int = 70
 

@@ -139,7 +139,6 @@ def fit_command(source: Path, out: Path, *more: str) -> list[str]:
     return [*command, *pairs, "--checkpoint-minutes", "0", *more]
 
 
-@pytest.mark.slow  # two processes start three times; on a busy machine they may not meet in time
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_a_killed_worker_is_replaced_and_the_run_ends_as_if_nothing_had_happened(tmp_path) -> None:
     classes = write_graph(tmp_path / "graph.npz")

@@ -8,7 +8,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from quietgraph.classify import attention_matrix
-from quietgraph.graph import Graph
 from quietgraph.methods.low_rank import LowRankContrast
 from quietgraph.params import param
 from quietgraph.types import Embeddings
@@ -37,12 +36,10 @@ class GCLLRAttention(LowRankContrast):
         2.0, "weight of attended features beside the embeddings", low=0, after_embedding=True
     )
 
-    def _prepare(self, embeddings: Embeddings, graph: Graph) -> dict[str, Tensor]:
-        state = super()._prepare(embeddings, graph)
-        return {**state, "attention": attention_matrix(super()._features(embeddings, graph, state))}
+    def _survey(self, rows: Embeddings) -> dict[str, Tensor]:
+        return {"attention": attention_matrix(rows)}
 
-    def _features(self, embeddings: Embeddings, graph: Graph, state: dict[str, Tensor]) -> Tensor:
-        rows = super()._features(embeddings, graph, state)
+    def _features(self, rows: Embeddings, state: dict[str, Tensor]) -> Tensor:
         attended = rows @ state["attention"]
         if self.attention == "plain":
             return attended

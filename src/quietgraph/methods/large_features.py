@@ -4,7 +4,6 @@ The numbers are those of `classify` on whole matrices, up to rounding.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -17,13 +16,6 @@ from quietgraph.graph import CSR
 from quietgraph.types import Embeddings
 
 LARGE = 2**26  # entries (256 MB) of embeddings above which they are not copied freely
-
-
-@dataclass(frozen=True, eq=False)
-class Smoothed:
-    """Stands in for a graph: rows that are averaged over their neighbours already."""
-
-    rows: Embeddings
 
 
 def is_large(embeddings: Embeddings) -> bool:

@@ -34,7 +34,6 @@ from quietgraph.embed.parts import WHOLE_UP_TO, count_lanes, count_parts, make_p
 from quietgraph.graph import Graph
 from quietgraph.methods.cache import Embedded
 from quietgraph.methods.large_features import (
-    Smoothed,
     in_blocks,
     is_large,
     mean_direction_in_blocks,
@@ -157,12 +156,13 @@ class LowRankContrast(TwoStageClassifier):
         return encode(encoder, graph, normalise_rows(graph.features, self.feature_norm))
 
     def _decide(self, embeddings: Embeddings, task: Task) -> Decision:
+        mean = _mean_direction(embeddings)
+        rows = self._rows(embeddings, task.graph, mean)
+        state = {"mean": mean, **self._survey(rows)}
+        # Of a large graph only labelled nodes get their features at once, all others in blocks.
         large = is_large(embeddings)
-        # Of a large graph the features of labelled nodes are made alone, the others in blocks.
-        graph = self._smoothed(embeddings, task.graph) if large else task.graph
-        state = self._prepare(embeddings, graph)
         seen = task.train | task.validation if large else slice(None)
-        features = self._features(embeddings[seen], _part(graph, seen), state)
+        features = self._features(rows[seen], state)
         fit = _CLASSIFIERS[self.classifier](
             features,
             task.labels[seen],
@@ -171,48 +171,38 @@ class LowRankContrast(TwoStageClassifier):
             num_classes=task.num_classes,
         )
         state = {**state, "weight": fit.weight}
-        scores = self._scores_of(embeddings, graph, state) if large else fit.scores(features)
+        scores = self._classify(rows, state) if large else fit.scores(features)
         notes = {self.classifier: fit.chosen, "validation_accuracy": fit.validation_accuracy}
         return Decision(scores, state, notes)
 
-    def _prepare(self, embeddings: Embeddings, graph: Graph) -> dict[str, Tensor]:  # noqa: ARG002
-        """Return what the features need to know of all embeddings."""
-        if is_large(embeddings):
-            return {"mean": mean_direction_in_blocks(embeddings)}
-        return {"mean": mean_direction(embeddings)}
-
-    def _features(self, embeddings: Embeddings, graph: Graph, state: dict[str, Tensor]) -> Tensor:
-        """Return what the classifier sees [nodes, features]."""
-        return self._smooth(self._rows(embeddings, state), graph)
-
-    def _rows(self, embeddings: Embeddings, state: dict[str, Tensor]) -> Embeddings:
-        if not self.centre:
-            return embeddings
-        if is_large(embeddings):
-            mean = state["mean"]
-            return in_blocks(lambda rows: centre_rows(embeddings[rows], mean), len(embeddings))
-        return centre_rows(embeddings, state["mean"])
-
-    def _smooth(self, rows: Embeddings, graph: Graph) -> Embeddings:
+    def _rows(self, embeddings: Embeddings, graph: Graph, mean: Tensor) -> Embeddings:
+        """Return embeddings centred and averaged over neighbours, as far as asked for."""
+        if not is_large(embeddings):
+            rows = centre_rows(embeddings, mean) if self.centre else embeddings
+            if self.smoothing == 0:
+                return rows
+            return smooth_rows(normalised_adjacency(graph), rows, steps=self.smoothing)
+        rows = embeddings
+        if self.centre:
+            rows = in_blocks(lambda block: centre_rows(embeddings[block], mean), len(embeddings))
         if self.smoothing == 0:
             return rows
-        if isinstance(graph, Smoothed):
-            return graph.rows
-        return smooth_rows(normalised_adjacency(graph), rows, steps=self.smoothing)
+        return smooth_in_blocks(graph.adjacency, rows, steps=self.smoothing)
 
-    def _smoothed(self, embeddings: Embeddings, graph: Graph) -> Any:
-        """Return what `_smooth` needs of a large graph: its result, computed once."""
-        if self.smoothing == 0:
-            return Smoothed(embeddings)
-        state = LowRankContrast._prepare(self, embeddings, graph)
-        rows = self._rows(embeddings, state)
-        return Smoothed(smooth_in_blocks(graph.adjacency, rows, steps=self.smoothing))
+    def _survey(self, rows: Embeddings) -> dict[str, Tensor]:  # noqa: ARG002
+        """Return what the features need to know of all rows."""
+        return {}
 
-    def _scores_of(self, embeddings: Embeddings, graph: Any, state: dict[str, Tensor]) -> Scores:
-        def scores(rows: slice) -> Scores:
-            return self._features(embeddings[rows], _part(graph, rows), state) @ state["weight"]
+    def _features(self, rows: Embeddings, state: dict[str, Tensor]) -> Tensor:  # noqa: ARG002
+        """Return what the classifier sees of some nodes [nodes, features]."""
+        return rows
 
-        return in_blocks(scores, len(embeddings))
+    def _classify(self, rows: Embeddings, state: dict[str, Tensor]) -> Scores:
+        if not is_large(rows):
+            return self._features(rows, state) @ state["weight"]
+        return in_blocks(
+            lambda block: self._features(rows[block], state) @ state["weight"], len(rows)
+        )
 
     def embed_new(self, graph: Graph, state: dict[str, Tensor]) -> Embeddings:
         """Return what a trained encoder makes of a graph that it has not seen [nodes, dim]."""
@@ -228,10 +218,7 @@ class LowRankContrast(TwoStageClassifier):
 
     def _apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
         embeddings = self.embed_new(graph, state)
-        if is_large(embeddings):
-            ready = self._smoothed(embeddings, graph)
-            return self._scores_of(embeddings, ready, state), embeddings
-        return self._features(embeddings, graph, state) @ state["weight"], embeddings
+        return self._classify(self._rows(embeddings, graph, state["mean"]), state), embeddings
 
     def _encoder(self, num_features: int, seed: int) -> nn.Module:
         draws = torch_generator(seed, "encoder")
@@ -265,6 +252,6 @@ class LowRankContrast(TwoStageClassifier):
         )
 
 
-def _part(graph: Any, rows: Tensor | slice) -> Any:
-    """Return what stands in for the graph, for some rows alone; a real graph is for all rows."""
-    return Smoothed(graph.rows[rows]) if isinstance(graph, Smoothed) else graph
+def _mean_direction(embeddings: Embeddings) -> Tensor:
+    large = is_large(embeddings)
+    return mean_direction_in_blocks(embeddings) if large else mean_direction(embeddings)
