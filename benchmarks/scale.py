@@ -58,7 +58,8 @@ def measure_fit(num_nodes: int, epochs: int, parts: int) -> dict[str, float]:
     labels = np.full(num_nodes, -1)
     known = np.random.default_rng(1).permutation(num_nodes)[: max(200, num_nodes // 100)]
     labels[known] = drawn.classes[known]
-    model = qg.get_method("gcl-lr-attention")(epochs=epochs + 1, warm_up=0, parts=parts)
+    steps = (epochs + 1) * count_parts(num_nodes, parts)
+    model = qg.get_method("gcl-lr-attention")(epochs=steps, warm_up=0, parts=parts)
     started = time.perf_counter()
     model.fit(drawn.graph, labels)
     total = time.perf_counter() - started

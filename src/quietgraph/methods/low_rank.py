@@ -1,5 +1,6 @@
 """What GCL-LRR and GCL-LR-Attention share: the low-rank contrastive encoder and its parameters."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -92,8 +93,8 @@ class LowRankContrast(TwoStageClassifier):
     feature_mask_2: float = param(0.4, "share of feature columns masked in view 2", low=0, high=1)
     node_drop: float = param(0.0, "share of nodes dropped in each view", low=0, high=1)
     edge_add: float = param(0.0, "random edges added in each view, per edge", low=0, high=1)
-    epochs: int = param(60, "most training epochs (t_max)", low=1)
-    warm_up: int = param(15, "epochs before prototypes and rank count", low=0)
+    epochs: int = param(60, "most training epochs (t_max); in parts, as many steps", low=1)
+    warm_up: int = param(15, "epochs before prototypes and rank count; in parts, steps", low=0)
     patience: int | None = param(None, "epochs without a lower loss before stopping", low=1)
     learning_rate: float = param(1e-3, "step size of Adam", low=0)
     weight_decay: float = param(1e-5, "weight decay of Adam", low=0)
@@ -129,22 +130,21 @@ class LowRankContrast(TwoStageClassifier):
 
     def _train(self, graph: Graph, seed: int) -> tuple[nn.Module, History]:
         encoder = self._encoder(graph.num_features, seed).to(graph.device)
-        schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay, self.patience)
-        world, settings = current_world(), self._settings()
+        world = current_world()
         lanes = count_lanes(self.parts_per_step, world)
         count = count_parts(graph.num_nodes, self.parts, lanes=lanes)
         if count == 1 and active_checkpoints() is None:
             features = normalise_rows(graph.features, self.feature_norm)
             return encoder, train_embeddings(
-                graph, features, encoder, settings, schedule, seed=seed
+                graph, features, encoder, self._settings(), self._schedule(), seed=seed
             )
         plan = make_plan(graph, count, lanes=lanes, world=world, seed=seed)
         about = {**self.first_stage_parameters(), "seed": seed}
         return encoder, train_in_parts(
             graph,
             encoder,
-            settings,
-            schedule,
+            self._settings(plan.steps),
+            self._schedule(plan.steps),
             plan=plan,
             feature_norm=self.feature_norm,
             about=about,
@@ -228,7 +228,12 @@ class LowRankContrast(TwoStageClassifier):
             )
         return GCNEncoder(num_features, self.hidden, self.dim, output=self.output, generator=draws)
 
-    def _settings(self) -> ContrastSettings:
+    def _schedule(self, steps: int = 1) -> Schedule:
+        """Return the schedule for epochs of several steps: as many steps as on the whole graph."""
+        epochs = math.ceil(self.epochs / steps)
+        return Schedule(epochs, self.learning_rate, self.weight_decay, self.patience)
+
+    def _settings(self, steps: int = 1) -> ContrastSettings:
         counts = tuple(count for count in (self.prototypes, self.fine_prototypes) if count)
         masks = (self.feature_mask_1, self.feature_mask_2)
         drops = (self.edge_drop_1, self.edge_drop_2)
@@ -246,7 +251,7 @@ class LowRankContrast(TwoStageClassifier):
             rank_weight=self.rank_weight,
             rank_ratio=self.rank_ratio,
             rank_scale=self.rank_scale,
-            warm_up=self.warm_up,
+            warm_up=math.ceil(self.warm_up / steps),
             first_view=first,
             second_view=second,
         )
