@@ -30,6 +30,7 @@ from quietgraph.methods import EmbeddingCache, use_cache
 from quietgraph.report.benchmark_figures import save
 from quietgraph.rng import numpy_generator
 
+NOISES = "symmetric:0.2,asymmetric:0.2,symmetric:0.4,asymmetric:0.4"
 COUNTS = (0, 5, 10, 20, 40, 80, 160, 320)
 ORDERS = {"suspects": ("#0072B2", "-", "o"), "random": ("#777777", "--", "s")}
 Rows = dict[tuple, float]
@@ -64,8 +65,11 @@ def draw(frame: pd.DataFrame) -> Figure:
     cells = list(frame.groupby(["dataset", "noise"], sort=False))
     style = {"svg.hashsalt": "quietgraph", "font.size": 9, "axes.titlesize": 10}
     with mpl.rc_context(style):
-        figure = Figure(figsize=(1 + 2.9 * len(cells), 3.2), layout="constrained")
-        panels = figure.subplots(1, len(cells), squeeze=False)[0]
+        rows = frame["dataset"].nunique()  # every dataset has the same noise settings
+        width = len(cells) // rows
+        size = (0.7 + 2.5 * width, 0.4 + 2.5 * rows)
+        figure = Figure(figsize=size, layout="constrained")
+        panels = figure.subplots(rows, width, squeeze=False).ravel()
         for axes, ((dataset, noise), part) in zip(panels, cells, strict=True):
             for order, (colour, dashes, marker) in ORDERS.items():
                 found = 100 * part[part["order"] == order].groupby("count")["accuracy"].agg(
@@ -80,7 +84,7 @@ def draw(frame: pd.DataFrame) -> Figure:
             axes.set_title(f"{dataset}, {noise.replace(':', ' ')}", loc="left")
             axes.grid(axis="y", color="#DDDDDD", linewidth=0.7)
             axes.spines[["top", "right"]].set_visible(False)
-        panels[0].set_ylabel("test accuracy (%), mean ± standard error")
+        figure.supylabel("test accuracy (%), mean ± standard error", fontsize=9)
         panels[0].legend(frameon=False)
         figure.supxlabel("labels reviewed", fontsize=9)
     return figure
@@ -110,7 +114,7 @@ def _read(path: Path) -> Rows:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--datasets", default="cora,digits")
-    parser.add_argument("--noise", default="symmetric:0.4,asymmetric:0.4")
+    parser.add_argument("--noise", default=NOISES)
     parser.add_argument("--method", default="gcl-lr-attention")
     parser.add_argument("--counts", default=",".join(map(str, COUNTS)))
     parser.add_argument("--seeds", default="10", help="a count, a range (1000-1009) or a list")

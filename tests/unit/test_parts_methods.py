@@ -87,3 +87,11 @@ def test_parts_chosen_by_size_leave_the_key_of_the_embeddings_alone() -> None:
     plain = qg.get_method("gcl-lrr")()
     assert "parts" not in plain.first_stage_parameters()
     assert plain.set_params(parts=4).first_stage_parameters()["parts"] == 4
+
+
+def test_training_in_parts_takes_as_many_steps_as_on_the_whole_graph() -> None:
+    problem, labels, validation = small_problem()
+    model = qg.get_method("gcl-lrr")(epochs=10, warm_up=6, hidden=8, dim=8, parts=4)
+    model.fit(problem.graph, labels, validation)
+    assert len(model.history_) == 3  # of four steps each
+    assert ["prototypes" in record for record in model.history_] == [False, False, True]
