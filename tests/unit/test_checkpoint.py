@@ -10,7 +10,14 @@ from quietgraph.errors import UnreadableFileError, UnwritablePathError
 from quietgraph.progress import listen
 from quietgraph.testing import small_problem
 
-QUICK = {"epochs": 36, "warm_up": 12, "hidden": 24, "dim": 16, "prototypes": 4, "fine_prototypes": 8}
+QUICK = {
+    "epochs": 36,
+    "warm_up": 12,
+    "hidden": 24,
+    "dim": 16,
+    "prototypes": 4,
+    "fine_prototypes": 8,
+}
 
 
 class Killed(BaseException):
