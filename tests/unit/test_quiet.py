@@ -16,7 +16,7 @@ from quietgraph.classify import (
 )
 from quietgraph.embed import normalised_adjacency
 from quietgraph.graph import CSR
-from quietgraph.methods.quiet import Candidate, _better_names, _renamed, mend_labels
+from quietgraph.methods.quiet_pool import Candidate, better_names, mend_labels, renamed
 from quietgraph.methods.task import Task
 from quietgraph.rng import torch_generator
 from quietgraph.testing import small_problem
@@ -157,15 +157,15 @@ def test_mended_labels_are_nearer_the_truth() -> None:
     assert mended == 1.0
 
 
-def test_a_class_that_got_the_name_of_another_is_renamed() -> None:
+def test_a_class_that_got_the_name_of_another_isrenamed() -> None:
     rows, _, task = pair_noise(swapped=True)
     wrong = Candidate("rows", torch.eye(3)[:, [1, 0, 2]], torch.zeros(3))
     right = Candidate("rows", torch.eye(3), torch.zeros(3))
     features = {"rows": rows}
-    orders = _better_names({"wrong": wrong, "right": right}, features, task)
+    orders = better_names({"wrong": wrong, "right": right}, features, task)
     assert list(orders) == ["wrong"]
-    renamed = _renamed({"wrong": wrong}, orders)["wrong, renamed"]
-    torch.testing.assert_close(renamed.scores(features), right.scores(features))
+    mended = renamed({"wrong": wrong}, orders)["wrong, renamed"]
+    torch.testing.assert_close(mended.scores(features), right.scores(features))
 
 
 def test_mending_helps_where_one_class_is_taken_for_another() -> None:

@@ -2,42 +2,42 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple, final
+from typing import ClassVar, final
 
 import torch
 import torch.nn.functional as F
-from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from quietgraph.classify import (
     accuracy,
     attention_matrix,
     centre_rows,
-    fit_mixture,
     flattening,
     leading_directions,
-    logistic_path,
     mean_direction,
-    ridge_path,
-    self_trained_ridge,
     smooth_rows,
     smoothed_attributes,
 )
-from quietgraph.classify.likely import likely_classes
-from quietgraph.diagnose import estimate_noise
 from quietgraph.embed import normalised_adjacency
 from quietgraph.graph import Graph
 from quietgraph.methods.cache import Embedded
 from quietgraph.methods.gcl_lrr import GCLLRR
+from quietgraph.methods.quiet_pool import (
+    Candidate,
+    Pool,
+    better_names,
+    clusters,
+    logistics,
+    mend_labels,
+    renamed,
+    ridges,
+)
 from quietgraph.methods.task import Task
 from quietgraph.methods.two_stage import Decision, TwoStageClassifier
 from quietgraph.params import param
 from quietgraph.rng import torch_generator
-from quietgraph.types import UNKNOWN, Embeddings, Labels, Scores
+from quietgraph.types import Embeddings, Labels, Scores
 
-_PENALTIES = (0.03, 0.3, 1.0, 3.0, 10.0)  # of ridge regression
-_STRENGTHS = (8.0, 2.0, 0.5, 0.1, 0.02)  # of the penalty of logistic regression
-_SHARPNESS = (5.0, 10.0)  # of clusters
 _ATTRIBUTES = 256  # directions of the smoothed attributes that are kept
 _CLUSTER_RANK = 50  # directions in which clusters are looked for
 _LEAST_WEIGHT = 0.01  # of a candidate, beside the best one's 1
@@ -49,18 +49,6 @@ _DENSE_VIEWS = {
     "feature_mask_2": 0.1,
     "temperature": 0.2,
 }
-
-
-class Candidate(NamedTuple):
-    """A linear classifier on one kind of features."""
-
-    kind: str
-    weight: Tensor  # [dim, classes]
-    bias: Tensor  # [classes]
-
-    def scores(self, features: dict[str, Tensor]) -> Scores:
-        """Return log-odds up to a scale and a constant per node [nodes, classes]."""
-        return features[self.kind] @ self.weight + self.bias
 
 
 @final
@@ -127,14 +115,14 @@ class Quiet(TwoStageClassifier):
         The committee mends the training labels, new candidates learn from these and join the
         pool, and the committee is elected again.
         """
-        pool: dict[str, Candidate] = {}
+        pool: Pool = {}
         lessons: list[Labels] = []
         orders: dict[str, Tensor] = {}
         labels = task.labels
         while True:
             found = self._pool(features, replace(task, labels=labels), len(lessons))
-            orders |= _better_names(found, features, task)
-            pool |= found | _renamed(found, orders)
+            orders |= better_names(found, features, task)
+            pool |= found | renamed(found, orders)
             shares = self._shares(pool, features, task)
             lessons.append(labels)
             if len(lessons) > self.mending:
@@ -146,13 +134,11 @@ class Quiet(TwoStageClassifier):
             wider = replace(task, train=task.train | task.validation)
             for number, labels in enumerate(lessons):
                 found = self._pool(features, replace(wider, labels=labels), number)
-                pool |= found | _renamed(found, orders)
+                pool |= found | renamed(found, orders)
         members = _members(pool, shares, features)
         return members, {f"share of {name}": share for name, share in shares.items()}
 
-    def _shares(
-        self, pool: dict[str, Candidate], features: dict[str, Tensor], task: Task
-    ) -> dict[str, float]:
+    def _shares(self, pool: Pool, features: dict[str, Tensor], task: Task) -> dict[str, float]:
         """Return how much each candidate counts, by its lag on the (noisy) validation labels."""
         held_out = {kind: rows[task.validation] for kind, rows in features.items()}
         labels = task.labels[task.validation]
@@ -215,17 +201,15 @@ class Quiet(TwoStageClassifier):
             "joint clusters": torch.cat([clusters, flat], dim=1) / math.sqrt(2),
         }
 
-    def _pool(
-        self, features: dict[str, Tensor], task: Task, times_mended: int = 0
-    ) -> dict[str, Candidate]:
+    def _pool(self, features: dict[str, Tensor], task: Task, times_mended: int = 0) -> Pool:
         """Return every candidate that learns from the labels of a task, by name."""
-        pool: dict[str, Candidate] = {}
+        pool: Pool = {}
         if self.families in ("all", "ridge", "no-logistic", "no-clusters"):
-            pool |= _ridges(features, task)
+            pool |= ridges(features, task)
         if self.families in ("all", "logistic", "no-clusters"):
-            pool |= _logistics(features, task)
+            pool |= logistics(features, task)
         if self.families in ("all", "clusters", "no-logistic"):
-            pool |= _clusters(features, task)
+            pool |= clusters(features, task)
         after = f", labels mended {times_mended} x" if times_mended else ""
         return {f"{name}{after}": candidate for name, candidate in pool.items()}
 
@@ -236,48 +220,8 @@ class Quiet(TwoStageClassifier):
         return _consensus(features, state), embeddings
 
 
-def mend_labels(scores: Scores, task: Task) -> Labels:
-    """Return the labels of a task with the given ones replaced by the likeliest [nodes].
-
-    How often each class is taken for which is seen on the validation nodes, whose labels taught
-    no candidate anything.
-    """
-    chances = scores.softmax(dim=1)
-    noise = estimate_noise(chances[task.validation].cpu(), task.labels[task.validation].cpu())
-    likely = likely_classes(chances, task.labels, noise.transition.to(chances.device))
-    return torch.where(task.labels == UNKNOWN, UNKNOWN, likely.argmax(dim=1))
-
-
-def _better_names(
-    pool: dict[str, Candidate], features: dict[str, Tensor], task: Task
-) -> dict[str, Tensor]:
-    """Return the order of classes in which a candidate agrees best with validation labels.
-
-    Where half of the few training labels of a class are wrong, a whole class may get the name of
-    another. Only candidates that would be renamed are in the answer.
-    """
-    held_out = {kind: rows[task.validation] for kind, rows in features.items()}
-    labels, count = task.labels[task.validation], task.num_classes
-    orders = {}
-    for name, candidate in pool.items():
-        predicted = candidate.scores(held_out).argmax(dim=1)
-        agreeing = torch.bincount(labels * count + predicted, minlength=count * count)
-        groups = linear_sum_assignment(-agreeing.reshape(count, count).cpu().numpy())[1]
-        if (groups != range(count)).any():
-            orders[name] = torch.from_numpy(groups).to(labels.device)
-    return orders
-
-
-def _renamed(pool: dict[str, Candidate], orders: dict[str, Tensor]) -> dict[str, Candidate]:
-    return {
-        f"{name}, renamed": Candidate(kind, weight[:, orders[name]], bias[orders[name]])
-        for name, (kind, weight, bias) in pool.items()
-        if name in orders
-    }
-
-
 def _members(
-    pool: dict[str, Candidate], shares: dict[str, float], features: dict[str, Tensor]
+    pool: Pool, shares: dict[str, float], features: dict[str, Tensor]
 ) -> dict[str, Tensor]:
     """Return the tensors of a committee."""
     members = {}
@@ -289,57 +233,6 @@ def _members(
         members[f"{number}.{kind}.bias"] = bias / lead
         members[f"{number}.{kind}.share"] = torch.tensor(share)
     return members
-
-
-def _ridges(features: dict[str, Tensor], task: Task) -> dict[str, Candidate]:
-    kind = "wide" if "wide" in features else "attributes"
-    labelled = features[kind][task.train]
-    count = task.num_classes
-    targets = F.one_hot(task.labels[task.train], count).to(labelled.dtype) - 1 / count
-    return {
-        f"ridge {penalty:g}": Candidate(kind, weight, weight.new_zeros(count))
-        for penalty, weight in ridge_path(labelled, targets, _PENALTIES).items()
-    }
-
-
-def _logistics(features: dict[str, Tensor], task: Task) -> dict[str, Candidate]:
-    pool = {}
-    for kind in ("wide", "attributes"):
-        if kind not in features:
-            continue
-        path = logistic_path(
-            features[kind][task.train], task.labels[task.train], task.num_classes, _STRENGTHS
-        )
-        for strength, (weight, bias) in path.items():
-            pool[f"logistic {kind} {strength:g}"] = Candidate(kind, weight, bias)
-    return pool
-
-
-def _clusters(features: dict[str, Tensor], task: Task) -> dict[str, Candidate]:
-    """Return clusters, and ridge regressions on all nodes that the clusters teach."""
-    pool = {}
-    nothing = torch.zeros(task.num_classes, device=task.labels.device)
-    for kind in ("clusters", "joint clusters", "attribute clusters"):
-        if kind not in features:
-            continue
-        for sharpness in _SHARPNESS:
-            for noisy in (False, True):
-                name = f"{kind} {sharpness:g} {'noisy' if noisy else 'plain'}"
-                weight, bias = fit_mixture(
-                    features[kind],
-                    task.labels,
-                    task.train,
-                    task.num_classes,
-                    sharpness=sharpness,
-                    noisy=noisy,
-                )
-                pool[name] = Candidate(kind, weight, bias)
-                chances = pool[name].scores(features).softmax(dim=1)
-                for taught in ("attributes", "both"):
-                    if taught in features:
-                        again = self_trained_ridge(features[taught], chances)
-                        pool[f"{taught} taught by {name}"] = Candidate(taught, again, nothing)
-    return pool
 
 
 def _consensus(features: dict[str, Tensor], members: dict[str, Tensor]) -> Scores:

@@ -46,7 +46,7 @@ class SignificanceTable:
             self._row(scope, dataset, row, noises, tests)
             for table, tests in parts
             for dataset in scope.datasets(table.datasets)
-            for row in table.rows.of(scope.budget)
+            for row in table.rows_on(dataset, scope)
             if is_tested(row)
         ]
         notes = [*scope.notes(), *_NOTES]
