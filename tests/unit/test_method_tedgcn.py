@@ -4,8 +4,9 @@ import torch
 from torch import Tensor
 
 from quietgraph.embed import View, normalised_adjacency
+from quietgraph.embed.filtered_features import FilteredFeatures, filtered_features
 from quietgraph.embed.negative_depth import ExactPower, PolynomialPower, TEDEncoder, power_of
-from quietgraph.graph import Graph, block_model
+from quietgraph.graph import CSR, Graph, block_model
 from quietgraph.methods.tedgcn import TEDGCN, DepthNetwork
 from quietgraph.testing import small_problem
 
@@ -45,7 +46,8 @@ def test_depth_one_is_one_propagation(exact_up_to: int) -> None:
 def test_depth_zero_is_a_perceptron(exact_up_to: int) -> None:
     graph = graph_of()
     module = DepthNetwork(6, 5, 3, dropout=0.0, depth=0.0)
-    found = module(power_of(graph, exact_up_to=exact_up_to), graph.features)
+    power = power_of(graph, exact_up_to=exact_up_to)
+    found = module(filtered_features(power, graph.features))
     plain = module.head((graph.features @ module.weight + module.bias).relu())
     torch.testing.assert_close(found, plain, atol=1e-5, rtol=1e-4)
 
@@ -118,3 +120,37 @@ def test_the_gradient_reaches_the_depth_of_the_encoder() -> None:
     encoder = TEDEncoder(6, 3, generator=torch.Generator().manual_seed(0))
     encoder(graph.features, View(normalised_adjacency(graph))).square().sum().backward()
     assert float(encoder.depth.grad) != 0
+
+
+def filtered_of(graph: Graph, *, exact_up_to: int) -> FilteredFeatures:
+    return filtered_features(power_of(graph, exact_up_to=exact_up_to), graph.features)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("num_features", [3, 60])
+def test_filtered_features_equal_the_filter_of_their_product(
+    num_features: int, sparse: bool
+) -> None:
+    power = power_of(graph_of(), exact_up_to=100)
+    features = torch.randn(30, num_features, generator=torch.Generator().manual_seed(0)).relu()
+    given = CSR.from_scipy(features.numpy()) if sparse else features
+    weight, depth = torch.randn(num_features, 4), torch.tensor(0.5)
+    found = filtered_features(power, given)(weight, depth)
+    torch.testing.assert_close(found, power(features @ weight, depth), atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("exact_up_to", [0, 100])
+def test_what_was_scored_serves_the_next_step_and_no_other(exact_up_to: int) -> None:
+    filtered, plain = (filtered_of(graph_of(), exact_up_to=exact_up_to) for _ in range(2))
+    weight, depth = torch.randn(6, 4, requires_grad=True), torch.tensor(1.0, requires_grad=True)
+    seen, held_out = filtered.at(torch.arange(5)), filtered.at(torch.arange(5, 9))
+    for _ in range(3):
+        with torch.no_grad():
+            torch.testing.assert_close(held_out(weight, depth), plain(weight, depth)[5:9])
+        for _ in range(2):  # a second backward needs a graph of its own
+            found = torch.autograd.grad(seen(weight, depth).square().sum(), [weight, depth])
+            wanted = plain(weight, depth)[:5].square().sum()
+            torch.testing.assert_close(found, torch.autograd.grad(wanted, [weight, depth]))
+        with torch.no_grad():
+            weight.sub_(0.1)
+            depth.add_(0.1)

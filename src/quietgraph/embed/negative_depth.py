@@ -44,7 +44,11 @@ class ExactPower:
 
     def __call__(self, dense: Tensor, depth: Scalar) -> Tensor:
         """Return Q^depth @ dense [nodes, dim]."""
-        inside: Tensor = self.values.pow(depth)[:, None] * (self.vectors.T @ dense)
+        return self.filtered(self.vectors.T @ dense, depth)
+
+    def filtered(self, spectral: Tensor, depth: Scalar) -> Tensor:
+        """Return Q^depth V @ spectral, of what is given in the basis of the eigenvectors V."""
+        inside: Tensor = self.values.pow(depth)[:, None] * spectral
         return self.rows @ inside
 
     def at(self, nodes: Tensor) -> "ExactPower":

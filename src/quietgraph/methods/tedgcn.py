@@ -7,9 +7,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from quietgraph.embed import History, Schedule, normalise_rows, project, train
-from quietgraph.embed.negative_depth import HIGHEST_DEPTH, LOWEST_DEPTH, Power, power_of
-from quietgraph.graph import Features, Graph
+from quietgraph.embed import History, Schedule, normalise_rows, train
+from quietgraph.embed.filtered_features import FilteredFeatures, filtered_features
+from quietgraph.embed.negative_depth import HIGHEST_DEPTH, LOWEST_DEPTH, power_of
+from quietgraph.graph import Graph
 from quietgraph.methods.base import NodeClassifier
 from quietgraph.methods.supervised import validation_score
 from quietgraph.methods.task import Fitted, Task
@@ -33,13 +34,13 @@ class DepthNetwork(nn.Module):
         self.depth = nn.Parameter(torch.tensor(depth))
         self.dropout = dropout
 
-    def hidden(self, power: Power, features: Features) -> Embeddings:
+    def hidden(self, filtered: FilteredFeatures) -> Embeddings:
         """Return the hidden layer, the embeddings of this model [nodes, hidden]."""
-        return (power(project(features, self.weight), self.depth) + self.bias).relu()
+        return (filtered(self.weight, self.depth) + self.bias).relu()
 
-    def forward(self, power: Power, features: Features) -> Scores:
+    def forward(self, filtered: FilteredFeatures) -> Scores:
         """Return class scores [nodes, classes]."""
-        hidden = F.dropout(self.hidden(power, features), self.dropout, self.training)
+        hidden = F.dropout(self.hidden(filtered), self.dropout, self.training)
         scores: Scores = self.head(hidden)
         return scores
 
@@ -73,38 +74,35 @@ class TEDGCN(NodeClassifier):
     weight_decay: float = param(5e-4, "weight decay of Adam", low=0)
 
     def _fit(self, task: Task) -> Fitted:
-        features = normalise_rows(task.graph.features, self.feature_norm)
-        power = self._power(task.graph)
+        filtered = self._filtered(task.graph)
         start = self.initial_depth
         if start is None:  # the loss is not convex in the depth: try short trainings
             trials = max(1, self.epochs // _TRIAL_SHARE)
-            best = {
-                depth: self._train(task, features, power, depth, trials)[2] for depth in _STARTS
-            }
+            best = {depth: self._train(task, filtered, depth, trials)[2] for depth in _STARTS}
             start = max(best, key=best.__getitem__)
-        module, history, _ = self._train(task, features, power, start, self.epochs)
+        module, history, _ = self._train(task, filtered, start, self.epochs)
         state = {**module.state_dict(), "num_features": torch.tensor(task.graph.num_features)}
         notes = {"initial_depth": start, "depth": float(module.depth.detach())}
         with torch.no_grad():
-            embeddings = module.hidden(power, features)
+            embeddings = module.hidden(filtered)
             return Fitted(module.head(embeddings), embeddings, history, state, notes)
 
     def _train(
-        self, task: Task, features: Features, power: Power, start: float, epochs: int
+        self, task: Task, filtered: FilteredFeatures, start: float, epochs: int
     ) -> tuple[DepthNetwork, History, float]:
         """Return a trained network, its history and its validation score."""
         module = self._module(task.graph.num_features, task.num_classes, start)
         module = module.to(task.graph.device)
-        seen, held_out = power.at(task.train), power.at(task.validation)
+        seen, held_out = filtered.at(task.train), filtered.at(task.validation)
         targets, wanted = task.labels[task.train], task.labels[task.validation]
         everyone = torch.ones_like(wanted, dtype=torch.bool)
         others = [value for name, value in module.named_parameters() if name != "depth"]
         depth = {"params": [module.depth], "lr": self.depth_step, "weight_decay": 0.0}
         history = train(
             module,
-            lambda epoch: {"loss": F.cross_entropy(module(seen, features), targets)},  # noqa: ARG005
+            lambda epoch: {"loss": F.cross_entropy(module(seen), targets)},  # noqa: ARG005
             Schedule(epochs, self.learning_rate, self.weight_decay, self.patience),
-            score=lambda: validation_score(module(held_out, features), wanted, everyone),
+            score=lambda: validation_score(module(held_out), wanted, everyone),
             parameters=[{"params": others}, depth],
             after_step=module.bound_depth,
         )
@@ -113,12 +111,12 @@ class TEDGCN(NodeClassifier):
     def _apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
         module = self._module(graph.num_features, len(state["head.bias"]), 0.0).to(graph.device)
         module.load_state_dict({k: v for k, v in state.items() if k != "num_features"})
-        features = normalise_rows(graph.features, self.feature_norm)
-        embeddings = module.hidden(self._power(graph), features)
+        embeddings = module.hidden(self._filtered(graph))
         return module.head(embeddings), embeddings
 
-    def _power(self, graph: Graph) -> Power:
-        return power_of(graph, floor=self.floor, exact_up_to=self.exact_up_to)
+    def _filtered(self, graph: Graph) -> FilteredFeatures:
+        power = power_of(graph, floor=self.floor, exact_up_to=self.exact_up_to)
+        return filtered_features(power, normalise_rows(graph.features, self.feature_norm))
 
     def _module(self, num_features: int, num_classes: int, depth: float) -> DepthNetwork:
         return DepthNetwork(
