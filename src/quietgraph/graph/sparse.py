@@ -87,7 +87,7 @@ class CSR:
         """Return the transpose; its structure is computed once and kept."""
         order, pointer, columns, known = self._once("transpose", self._find_transpose)
         shape = (self.shape[1], self.shape[0])
-        return CSR(pointer, columns, self.values[order], shape, known)
+        return CSR(pointer, columns, self.values.index_select(0, order), shape, known)
 
     def with_values(self, values: Tensor) -> "CSR":
         """Return a matrix of the same structure with other values [entries]."""

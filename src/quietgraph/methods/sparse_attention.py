@@ -49,19 +49,14 @@ class Neighbourhoods:
         """What adds up the entries of each attending node [nodes, entries]."""
         return self.targets.transposed()
 
+    @cached_property
+    def offsets(self) -> Tensor:
+        """Where the entries of each attending node begin, and their number [nodes + 1] int64."""
+        return self.matrix.row_pointer.long()
+
     def softmax(self, scores: Tensor) -> Tensor:
         """Return the shares of each node's neighbours [entries, heads]; they sum to 1."""
-        scores = scores + self.matrix.values.log()[:, None]
-        with torch.no_grad():
-            highest = F.embedding_bag(
-                self.sums.columns,
-                scores,
-                self.sums.row_pointer,
-                mode="max",
-                include_last_offset=True,
-            )
-        grown = (scores - multiply(self.targets, highest)).exp()
-        return grown / multiply(self.targets, multiply(self.sums, grown))
+        return _Softmax.apply(scores, self)  # type: ignore[no-any-return,no-untyped-call]
 
     def _picker(self, nodes: Tensor) -> CSR:
         pointer = torch.arange(len(nodes) + 1, dtype=nodes.dtype, device=nodes.device)
@@ -77,11 +72,7 @@ def attend(neighbourhoods: Neighbourhoods, shares: Tensor, values: Tensor) -> Te
         shares: Weight of each entry in each head [entries, heads]; gets a gradient.
         values: What each node shows to each head [nodes, heads, dim]; gets a gradient.
     """
-    heads = [
-        _WeightedSum.apply(shares[:, head], values[:, head], neighbourhoods.matrix)  # type: ignore[no-untyped-call]
-        for head in range(shares.shape[1])
-    ]
-    return torch.stack(heads, dim=1)
+    return _WeightedSums.apply(shares, values, neighbourhoods.matrix)  # type: ignore[no-any-return,no-untyped-call]
 
 
 class AttentionLayer(nn.Module):
@@ -173,21 +164,60 @@ class AttentionNetwork(nn.Module):
         return scores
 
 
-class _WeightedSum(torch.autograd.Function):
-    """Rows of `values` summed over neighbours by weights, with gradients to both."""
+class _Softmax(torch.autograd.Function):
+    """Softmax over the entries of each row; one function, so that few [entries, heads] are made."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, near: Neighbourhoods) -> Tensor:
+        rows, sums = near.matrix.rows, near.sums
+        scores = scores + near.matrix.values.log()[:, None]
+        highest = torch.segment_reduce(scores, "max", offsets=near.offsets, unsafe=True)
+        grown = scores.sub_(highest.index_select(0, rows)).exp_()
+        shares = grown.div_(multiply(sums, grown).index_select(0, rows))
+        ctx.near = near
+        ctx.save_for_backward(shares)
+        return shares
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        (shares,) = ctx.saved_tensors
+        weighted = gradient * shares
+        means = multiply(ctx.near.sums, weighted).index_select(0, ctx.near.matrix.rows)
+        return weighted.sub_(means.mul_(shares)), None
+
+
+class _WeightedSums(torch.autograd.Function):
+    """Rows of `values` summed over neighbours by weights, head by head, gradients to both."""
 
     @staticmethod
     def forward(ctx: Any, weights: Tensor, values: Tensor, structure: CSR) -> Tensor:
         ctx.save_for_backward(weights, values)
         ctx.structure = structure
-        return multiply(structure.with_values(weights), values)
+        return _multiply_heads(structure, weights, values)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         weights, values = ctx.saved_tensors
         to_weights = to_values = None
         if ctx.needs_input_grad[0]:
-            to_weights = entry_products(ctx.structure, gradient, values)
+            pairs = zip(_heads_first(gradient), _heads_first(values), strict=True)
+            products = [entry_products(ctx.structure, left, right) for left, right in pairs]
+            to_weights = torch.stack(products, dim=1)
         if ctx.needs_input_grad[1]:
-            to_values = multiply(ctx.structure.with_values(weights).transposed(), gradient)
+            to_values = _multiply_heads(ctx.structure, weights, gradient, transpose=True)
         return to_weights, to_values, None
+
+
+def _multiply_heads(
+    structure: CSR, weights: Tensor, dense: Tensor, *, transpose: bool = False
+) -> Tensor:
+    """Return the product of each head's matrix, or of its transpose [rows, heads, dim]."""
+    products = []
+    for values, columns in zip(weights.T.contiguous(), _heads_first(dense), strict=True):
+        matrix = structure.with_values(values)
+        products.append(multiply(matrix.transposed() if transpose else matrix, columns))
+    return torch.stack(products, dim=1)
+
+
+def _heads_first(dense: Tensor) -> Tensor:
+    return dense.transpose(0, 1).contiguous()
