@@ -11,13 +11,8 @@ from torch import Tensor
 from quietgraph.embed import Schedule, View, normalised_adjacency, train
 from quietgraph.graph import Graph, block_model
 from quietgraph.methods.merit import MERIT
-from quietgraph.methods.siamese import (
-    ALL,
-    Siamese,
-    SiameseParameters,
-    edge_sight,
-    recognition,
-)
+from quietgraph.methods.siamese import Siamese, SiameseParameters, recognition
+from quietgraph.methods.sights import ALL, edge_sight
 
 SMALL = {"dim": 8, "hidden": 8, "epochs": 3}
 

@@ -19,9 +19,9 @@ def diffuse(operator: CSR, dense: Tensor, teleport: float) -> Tensor:
     The recursion Y <- (1 - a) A Y + a Y_0 stops when 2 % of the weight is left, which then lies
     on the last power: the weights sum to 1. The gradient reaches `dense`.
     """
-    result = dense
+    result, start = dense, dense * teleport
     for _ in range(num_steps(teleport)):
-        result = torch.add(dense * teleport, propagate(operator, result), alpha=1 - teleport)
+        result = torch.add(start, propagate(operator, result), alpha=1 - teleport)
     return result
 
 

@@ -21,7 +21,8 @@ from quietgraph.methods.contrastive import (
     probe_scores,
     weights_of,
 )
-from quietgraph.methods.siamese import ALL, ENCODER, Nodes, Siamese, SiameseParameters, encode
+from quietgraph.methods.siamese import ENCODER, Siamese, SiameseParameters, encode
+from quietgraph.methods.sights import ALL, Nodes
 from quietgraph.methods.supervised import validation_score
 from quietgraph.methods.task import Fitted, Task
 from quietgraph.methods.two_stage import Decision
@@ -119,11 +120,17 @@ class LabelledSiamese(SiameseParameters, NodeClassifier):
         trainer = self._trainer(siamese, task)
         held_out = task.validation.nonzero().squeeze(1)
         wanted, everyone = task.labels[held_out], torch.ones_like(held_out, dtype=torch.bool)
+        sights = siamese.plain.sights(held_out)
+
+        def score() -> float:
+            scores = trainer.head(siamese.network.encoder.average(sights))
+            return validation_score(scores, wanted, everyone)
+
         history = train(
             trainer,
             trainer.losses,
             Schedule(self.epochs, self.learning_rate),
-            score=lambda: validation_score(trainer.scores(held_out), wanted, everyone),
+            score=score,
             after_step=trainer.after_step,
         )
         with torch.no_grad():

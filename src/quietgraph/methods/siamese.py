@@ -1,7 +1,6 @@
 """The siamese networks of MERIT, which Sel-CL and Jo-SRC build on: views, networks, losses."""
 
 import copy
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -10,28 +9,22 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from quietgraph.embed import (
-    View,
     ViewRates,
     draw_view,
     info_nce,
-    multiply,
     normalise_rows,
     normalised_adjacency,
-    project,
 )
-from quietgraph.embed.diffusion import DiffusedFeatures
 from quietgraph.embed.encoder import glorot
 from quietgraph.embed.views import view_structure
-from quietgraph.graph import CSR, Features, Graph
+from quietgraph.graph import Graph
+from quietgraph.methods.sights import ALL, Nodes, Sight, Surroundings, edge_sight
 from quietgraph.params import param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Scalar
 
-Nodes: TypeAlias = Tensor | slice  # node indices [nodes] int64, or all of them
-Sight: TypeAlias = Callable[[Tensor], Tensor]  # weight [features, dim] -> rows of A X W
 Pair: TypeAlias = tuple[Tensor, Tensor]  # one tensor per view
 
-ALL: Final = slice(None)
 ENCODER: Final = "encoder."  # prefix of the encoder's weights in a fitted state
 
 _PUBMED = {"momentum": 0.9, "cross_view": 0.7, "edge_change": 0.4, "feature_mask": 0.2}
@@ -76,6 +69,10 @@ class Encoder(nn.Module):
     def forward(self, sight: Sight) -> Embeddings:
         """Return the embeddings of the nodes whose sight it is [nodes, dim]."""
         return self.activation(sight(self.weight) + self.bias)  # type: ignore[no-any-return]
+
+    def average(self, sights: tuple[Sight, Sight]) -> Embeddings:
+        """Return the mean of the embeddings in both surroundings [nodes, dim]."""
+        return (self(sights[0]) + self(sights[1])) / 2  # type: ignore[no-any-return]
 
 
 class SiameseNetwork(nn.Module):
@@ -137,33 +134,13 @@ def recognition(anchors: Embeddings, others: Embeddings, *, temperature: float) 
     return F.cross_entropy(similarity / temperature, same)
 
 
-class Surroundings:
-    """What the nodes of a graph see when nothing is changed: their edges, and their diffusion."""
-
-    def __init__(self, operator: CSR, features: Features, teleport: float) -> None:
-        self.features, self.whole = features, View(operator)
-        self.diffused = DiffusedFeatures(operator, features, teleport)
-
-    def embed(self, encoder: Encoder, nodes: Nodes = ALL) -> Embeddings:
-        """Return the mean of the embeddings in both surroundings [nodes, dim]."""
-        near = encoder(edge_sight(self.features, self.whole, nodes))
-        far = encoder(self.diffused_sight(nodes))
-        return (near + far) / 2  # type: ignore[no-any-return]
-
-    def diffused_sight(self, nodes: Nodes, mask: Tensor | None = None) -> Sight:
-        """Return what some nodes see through the diffusion, with feature columns masked."""
-        if mask is None:
-            return lambda weight: self.diffused.project(weight, nodes)
-        return lambda weight: self.diffused.project(weight * mask[:, None], nodes)
-
-
 def encode(settings: SiameseParameters, graph: Graph, weights: dict[str, Tensor]) -> Embeddings:
     """Return the embeddings of any graph by the weights of a trained encoder [nodes, dim]."""
     encoder = Encoder(graph.num_features, settings.dim, generator=torch.Generator())
     encoder.load_state_dict(weights)
     features = normalise_rows(graph.features, settings.feature_norm)
     seen = Surroundings(normalised_adjacency(graph), features, settings.teleport)
-    return seen.embed(encoder.to(graph.device))
+    return encoder.to(graph.device).average(seen.sights())
 
 
 class Siamese:
@@ -215,7 +192,7 @@ class Siamese:
 
     def embed(self, nodes: Nodes = ALL) -> Embeddings:
         """Return the embeddings of some nodes in the unchanged graph [nodes, dim]."""
-        return self.plain.embed(self.network.encoder, nodes)
+        return self.network.encoder.average(self.plain.sights(nodes))
 
     def follow(self) -> None:
         """Move the target network; call it after every step."""
@@ -233,15 +210,3 @@ class Siamese:
 def _pair(tensors: list[Tensor]) -> Pair:
     first, second = tensors
     return first, second
-
-
-def edge_sight(features: Features, view: View, nodes: Nodes) -> Sight:
-    """Return what some nodes see in a view: weight -> rows of A X W [nodes, dim]."""
-    operator = view.operator
-    if isinstance(nodes, Tensor):
-        operator = operator.take_rows(nodes).to(nodes.device)
-    mask = 1.0 if view.feature_mask is None else view.feature_mask[:, None]
-    if isinstance(features, CSR):
-        return lambda weight: multiply(operator, project(features, weight * mask))
-    seen = multiply(operator, features)  # needs no gradient, and both networks use it
-    return lambda weight: seen @ (weight * mask)
