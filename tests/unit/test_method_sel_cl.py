@@ -155,13 +155,12 @@ def test_similarity_costs_least_where_selected_pairs_share_a_class() -> None:
     assert similarity_cost((opposed, opposed), pairs) > 1
 
 
-def test_embeddings_that_use_labels_are_not_cached(tmp_path: object) -> None:
+def test_embeddings_that_use_labels_are_not_shared(tmp_path: object) -> None:
     drawn = block_model(60, num_classes=3, num_features=6, generator=np.random.default_rng(0))
     quick = {"epochs": 6, "warm_up": 2, "dim": 8, "hidden": 8}
     with use_cache(EmbeddingCache(tmp_path)):  # type: ignore[arg-type]
         first = SelCL(**quick).fit(drawn.graph, drawn.classes)
         second = SelCL(**quick).fit(drawn.graph, (drawn.classes + np.arange(60)) % 3)
-    assert not list(tmp_path.iterdir())  # type: ignore[attr-defined]
     assert not np.array_equal(first.embeddings_, second.embeddings_)
 
 

@@ -11,7 +11,7 @@ from quietgraph.bench.noise_setting import parse_noise, warn_if_uninformative
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.record import canonical_json
 from quietgraph.errors import InvalidParameterError, UnknownNameError
-from quietgraph.methods import METHODS, TwoStageClassifier
+from quietgraph.methods import METHODS
 
 
 @dataclass(frozen=True)
@@ -91,13 +91,13 @@ def parse_seeds(text: str) -> list[int]:
 def embedding_group(run: Run) -> str | None:
     """Return what runs have in common when one can use the embeddings another has computed.
 
-    None for a run without a cache or whose method learns in one stage.
+    None for a run without a cache or whose method learns from labels all along.
     """
-    model = run.estimator()
-    if run.cache is None or not isinstance(model, TwoStageClassifier):
+    shared = run.estimator().first_stage_parameters()
+    if run.cache is None or shared is None:
         return None
     noise = parse_noise(run.noise)
-    own = canonical_json(model.first_stage_parameters())
+    own = canonical_json(shared)
     return f"{run.dataset} {run.split} {noise.attribute_rate} {noise.scope} {run.seed} {own}"
 
 

@@ -4,7 +4,7 @@ import copy
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import torch
@@ -30,6 +30,14 @@ class Schedule:
     patience: int | None = None  # epochs without a better value before training stops
 
 
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where a training goes on: the optimiser with its memory, and the epochs that are done."""
+
+    optimiser: torch.optim.Optimizer
+    history: History = field(default_factory=list)  # with a "score" where training has one
+
+
 def train(
     module: nn.Module,
     losses: Callable[[int], Mapping[str, Tensor]],
@@ -38,6 +46,7 @@ def train(
     score: Callable[[], float] | None = None,
     parameters: list[dict[str, object]] | None = None,
     after_step: Callable[[], None] | None = None,
+    start: Start | None = None,
     what: str = "training",
 ) -> History:
     """Train a module in place and return one record of losses per epoch.
@@ -52,16 +61,16 @@ def train(
             epoch's parameters stay.
         parameters: Optimiser groups, where they differ from all parameters with one decay.
         after_step: Called after every step, for example to move a target network.
+        start: Epochs done before. Their scores have to be beaten, but their parameters are gone:
+            where none of the later epochs is better, the last one's stay.
         what: Name of the work for progress.
     """
-    groups = parameters or [{"params": list(module.parameters())}]
-    optimiser = torch.optim.Adam(
-        groups, lr=schedule.learning_rate, weight_decay=schedule.weight_decay, fused=True
-    )
-    history: History = []
-    best, best_state, waited = -math.inf, None, 0
-    started = time.perf_counter()
-    for epoch in range(schedule.epochs):
+    start = start or Start(new_optimiser(module, schedule, parameters))
+    optimiser, history = start.optimiser, list(start.history)
+    best = max((_value(record) for record in history), default=-math.inf)
+    best_state, waited = None, 0
+    started = time.perf_counter() - (history[-1]["seconds"] if history else 0.0)
+    for epoch in range(len(history), schedule.epochs):
         module.train()
         values = losses(epoch)
         optimiser.zero_grad(set_to_none=True)
@@ -75,16 +84,15 @@ def train(
                 f"{what} diverged at epoch {epoch}: the loss is {record['loss']}. "
                 "Lower learning_rate."
             )
-        current = -record["loss"]
         if score is not None:
             module.eval()
             with torch.no_grad():
-                current = record["score"] = score()
+                record["score"] = score()
         record["seconds"] = time.perf_counter() - started
         history.append(record)
         report_progress(what, epoch + 1, schedule.epochs)
-        if current > best:
-            best, waited = current, 0
+        if _value(record) > best:
+            best, waited = _value(record), 0
             if score is not None:
                 best_state = copy.deepcopy(module.state_dict())
         else:
@@ -95,3 +103,17 @@ def train(
         module.load_state_dict(best_state)
     module.eval()
     return history
+
+
+def new_optimiser(
+    module: nn.Module, schedule: Schedule, parameters: list[dict[str, object]] | None = None
+) -> torch.optim.Optimizer:
+    """Return the optimiser of all parameters, or of the groups given."""
+    groups = parameters or [{"params": list(module.parameters())}]
+    return torch.optim.Adam(
+        groups, lr=schedule.learning_rate, weight_decay=schedule.weight_decay, fused=True
+    )
+
+
+def _value(record: dict[str, float]) -> float:
+    return record.get("score", -record["loss"])

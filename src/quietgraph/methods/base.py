@@ -181,6 +181,10 @@ class NodeClassifier(ABC):
         self.suspects()  # needs the labelled graph, which a saved model does not hold
         return save_model(self, Path(folder))
 
+    def first_stage_parameters(self) -> dict[str, Any] | None:
+        """Return what a label-free first stage depends on but for the seed, None without one."""
+        return None
+
     def _run(self, task: Task) -> Fitted:
         device = self._device()
         # Layers and dropout draw from torch's global state: seed it here, restore it after.

@@ -38,22 +38,35 @@ class EmbeddingCache:
 
     def get(self, key: dict[str, Any]) -> Embedded | None:
         """Return what was stored under a key; an unreadable file counts as absent."""
+        found = self.get_tensors(key)
+        if found is None:
+            return None
+        tensors, history = found
+        return Embedded(tensors.pop("embeddings"), tensors, history)
+
+    def get_tensors(self, key: dict[str, Any]) -> tuple[dict[str, Tensor], History] | None:
+        """Return tensors and history as they were stored; an unreadable file counts as absent."""
         try:
             with safe_open(self._path(key), "pt") as file:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
                 facts = json.loads(file.metadata()["facts"])
         except (OSError, SafetensorError):
             return None
-        embeddings = tensors.pop("embeddings")
-        return Embedded(embeddings, tensors, facts["history"])
+        return tensors, facts["history"]
 
     def put(self, key: dict[str, Any], embedded: Embedded) -> None:
+        """Store under a key, atomically."""
+        tensors = {"embeddings": embedded.embeddings, **embedded.state}
+        self.put_tensors(key, tensors, embedded.history)
+
+    def put_tensors(
+        self, key: dict[str, Any], tensors: dict[str, Tensor], history: History
+    ) -> None:
         """Store under a key, atomically."""
         path = self._path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
         scratch = path.with_suffix(f".{os.getpid()}.part")
-        tensors = {"embeddings": embedded.embeddings, **embedded.state}
-        facts = json.dumps({"key": key, "history": embedded.history})
+        facts = json.dumps({"key": key, "history": history})
         contiguous = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
         save_file(contiguous, scratch, metadata={"facts": facts})
         scratch.replace(path)

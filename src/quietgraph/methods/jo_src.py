@@ -10,7 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from quietgraph.classify.logistic import fit_logistic
-from quietgraph.methods.labelled_siamese import LabelledSiamese, LabelledTrainer
+from quietgraph.methods.labelled_siamese import LabelledSiamese
+from quietgraph.methods.labelled_trainer import LabelledTrainer
 from quietgraph.methods.siamese import PRESETS, Look, Siamese, move_towards
 from quietgraph.methods.task import Task
 from quietgraph.params import param

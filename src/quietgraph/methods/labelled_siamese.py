@@ -1,15 +1,15 @@
 """What Sel-CL and Jo-SRC share: MERIT's networks, a head on given labels, trust in some of them."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from quietgraph.classify import accuracy
-from quietgraph.embed import Schedule, train
+from quietgraph.embed import History, Schedule, train
+from quietgraph.embed.training import Start
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph import Graph
 from quietgraph.methods.base import NodeClassifier
@@ -21,76 +21,17 @@ from quietgraph.methods.contrastive import (
     probe_scores,
     weights_of,
 )
+from quietgraph.methods.labelled_trainer import Head, HeldOut, LabelledTrainer
 from quietgraph.methods.siamese import ENCODER, Siamese, SiameseParameters, encode
-from quietgraph.methods.sights import ALL, Nodes
-from quietgraph.methods.supervised import validation_score
 from quietgraph.methods.task import Fitted, Task
 from quietgraph.methods.two_stage import Decision
+from quietgraph.methods.warm_up import warm_up
 from quietgraph.params import param
-from quietgraph.rng import torch_generator
-from quietgraph.types import Embeddings, Mask, Scores
+from quietgraph.rng import derive_seed
+from quietgraph.types import Embeddings, Scores
 
-_LENGTH = 4.0  # of the embeddings that the head sees
 _HEAD = "head."
 _FROM_HEAD = "from_head"
-
-
-class Head(nn.Linear):
-    """Class scores, linear in embeddings of one length.
-
-    The length is a choice between two evils: the tiny embeddings of row-normalised features
-    teach a head nothing, and with long ones it has all labels by heart before any is judged.
-    """
-
-    def forward(self, embeddings: Embeddings) -> Scores:
-        """Return class scores [nodes, classes]."""
-        return super().forward(F.normalize(embeddings, dim=1) * _LENGTH)
-
-    @torch.no_grad()
-    def become(self, weight: Tensor, bias: Tensor) -> None:
-        """Give the scores that a weight [dim, classes] and a bias give unit embeddings."""
-        self.weight.copy_(weight.T / _LENGTH)
-        self.bias.copy_(bias)
-
-
-class LabelledTrainer(nn.Module):
-    """The networks with a linear head, and the training nodes of a step."""
-
-    def __init__(self, siamese: Siamese, task: Task, most_labelled: int) -> None:
-        super().__init__()
-        self.siamese, self.task, self.most_labelled = siamese, task, most_labelled
-        self.network = siamese.network
-        self.head = Head(siamese.settings.dim, task.num_classes).to(task.graph.device)
-        self.labelled = task.train.nonzero().squeeze(1)
-        self.label_draws = torch_generator(task.seed, "labelled nodes")
-
-    @abstractmethod
-    def losses(self, epoch: int) -> Mapping[str, Tensor]:
-        """Return the named losses of an epoch."""
-
-    @abstractmethod
-    def trusted(self) -> Mask:
-        """Return the training nodes whose labels the trained networks trust [nodes]."""
-
-    def contrast_alone(self) -> dict[str, Tensor]:
-        """Return the loss of MERIT, without labels."""
-        return {"loss": self.siamese.loss(self.siamese.look(self.siamese.draw_nodes()))}
-
-    def after_step(self) -> None:
-        """Move what follows the online network."""
-        self.siamese.follow()
-
-    def scores(self, nodes: Nodes = ALL) -> Scores:
-        """Return the head's scores in the unchanged graph [nodes, classes]."""
-        scores: Scores = self.head(self.siamese.embed(nodes))
-        return scores
-
-    def draw_labelled(self) -> Tensor:
-        """Return training nodes for a step: all of them, or a fresh sample where there are many."""
-        if len(self.labelled) <= self.most_labelled:
-            return self.labelled
-        order = torch.randperm(len(self.labelled), generator=self.label_draws)
-        return self.labelled[order[: self.most_labelled].to(self.labelled.device)]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -116,23 +57,8 @@ class LabelledSiamese(SiameseParameters, NodeClassifier):
                 f"warm_up must be below epochs ({self.epochs}), got {self.warm_up}: "
                 "no epoch would be left for the labels."
             )
-        siamese = Siamese(task.graph, self, seed=task.seed)
-        trainer = self._trainer(siamese, task)
-        held_out = task.validation.nonzero().squeeze(1)
-        wanted, everyone = task.labels[held_out], torch.ones_like(held_out, dtype=torch.bool)
-        sights = siamese.plain.sights(held_out)
-
-        def score() -> float:
-            scores = trainer.head(siamese.network.encoder.average(sights))
-            return validation_score(scores, wanted, everyone)
-
-        history = train(
-            trainer,
-            trainer.losses,
-            Schedule(self.epochs, self.learning_rate),
-            score=score,
-            after_step=trainer.after_step,
-        )
+        trainer, history = self._train(task)
+        siamese = trainer.siamese
         with torch.no_grad():
             embeddings, trusted = siamese.embed(), trainer.trusted()
             head = _head_decision(trainer.head, embeddings, task)
@@ -143,6 +69,35 @@ class LabelledSiamese(SiameseParameters, NodeClassifier):
         count = torch.tensor(task.graph.num_features)
         state = {**shared, **head.state, **probe.state, **decision.state, "num_features": count}
         return Fitted(decision.scores, embeddings, history, state, notes)
+
+    def _train(self, task: Task) -> tuple[LabelledTrainer, History]:
+        trainer = self._trainer(Siamese(task.graph, self, seed=task.seed), task)
+        held_out = HeldOut(trainer.siamese, task)
+        early = Schedule(self.warm_up, self.learning_rate)
+        start = warm_up(trainer, held_out, early, self.first_stage_parameters())
+        history = self._go_on(trainer, held_out, start)
+        if start is None or best_epoch(history) >= self.warm_up:
+            return trainer, history
+        # An epoch without labels was the best, and its parameters were not kept: train in one go.
+        torch.manual_seed(derive_seed(task.seed, "fit"))
+        trainer = self._trainer(Siamese(task.graph, self, seed=task.seed), task)
+        return trainer, self._go_on(trainer, held_out, None)
+
+    def _go_on(self, trainer: LabelledTrainer, held_out: HeldOut, start: Start | None) -> History:
+        return train(
+            trainer,
+            trainer.losses,
+            Schedule(self.epochs, self.learning_rate),
+            score=lambda: held_out.value(held_out.scores(trainer)),
+            after_step=trainer.after_step,
+            start=start,
+        )
+
+    def first_stage_parameters(self) -> dict[str, Any]:
+        """Return the parameters on which the epochs without labels depend, but for the seed."""
+        names = [each.name for each in fields(SiameseParameters) if each.name != "epochs"]
+        own = {name: getattr(self, name) for name in names}
+        return {"stage": "merit warm-up", "warm_up": self.warm_up, "device": self.device, **own}
 
     def _choose(self, head: Decision, probe: Decision) -> Decision:
         made = {"head": head, "probe": probe}
@@ -163,6 +118,12 @@ class LabelledSiamese(SiameseParameters, NodeClassifier):
             head.load_state_dict(own)
             return head(embeddings), embeddings
         return probe_scores(self.classifier, embeddings, graph, state), embeddings
+
+
+def best_epoch(history: History) -> int:
+    """Return the first epoch with the largest score."""
+    scores = [record["score"] for record in history]
+    return scores.index(max(scores))
 
 
 def _head_decision(head: Head, embeddings: Embeddings, task: Task) -> Decision:

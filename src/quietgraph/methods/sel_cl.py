@@ -8,7 +8,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from quietgraph.methods.confident_pairs import Confident, confident_pairs, pair_contrast
-from quietgraph.methods.labelled_siamese import LabelledSiamese, LabelledTrainer
+from quietgraph.methods.labelled_siamese import LabelledSiamese
+from quietgraph.methods.labelled_trainer import LabelledTrainer
 from quietgraph.methods.siamese import PRESETS, Look, Pair, Siamese
 from quietgraph.methods.task import Task
 from quietgraph.params import param
