@@ -75,13 +75,15 @@ class CSR:
 
     def _find_transpose(self) -> tuple[Tensor, Tensor, Tensor, dict[str, Any]]:
         """Return the order of the entries in the transpose, its row pointer and its columns."""
-        order = torch.argsort(self.columns, stable=True)
-        counts = torch.bincount(self.columns.long(), minlength=self.shape[1])
-        pointer = torch.zeros(
-            self.shape[1] + 1, dtype=self.row_pointer.dtype, device=self.values.device
+        places = np.arange(self.num_entries, dtype=self.columns.cpu().numpy().dtype)
+        structure = (places, self.columns.cpu().numpy(), self.row_pointer.cpu().numpy())
+        turned = scipy.sparse.csr_matrix(structure, shape=self.shape).tocsc()
+        index, device = self.columns.dtype, self.values.device
+        order, pointer, columns = (
+            torch.from_numpy(part).to(device)
+            for part in (turned.data, turned.indptr, turned.indices)
         )
-        pointer[1:] = counts.cumsum(0)
-        return order, pointer, self.rows[order].to(self.columns.dtype), {}
+        return order, pointer.to(self.row_pointer.dtype), columns.to(index), {}
 
     def transposed(self) -> "CSR":
         """Return the transpose; its structure is computed once and kept."""

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from quietgraph.embed import normalise_rows, project
 from quietgraph.graph import Features, Graph
-from quietgraph.methods.random_propagation import mixed_projection, walk_matrix
+from quietgraph.methods.random_propagation import mix, mixed_projection, walk_matrix
 from quietgraph.methods.supervised import drop_features
 from quietgraph.types import Embeddings, Scalar, Scores
 
@@ -27,6 +27,8 @@ class PropagatedPerceptron(nn.Module):
         super().__init__()
         pairs = list(pairwise(sizes))
         self.layers = nn.ModuleList(nn.Linear(inputs, outputs) for inputs, outputs in pairs)
+        if not batch_norm:
+            self._turn_first()
         self.norms = nn.ModuleList(nn.BatchNorm1d(size) for size in sizes[:-1] if batch_norm)
         self.input_dropout, self.hidden_dropout = dropouts
         self.node_norm = node_norm
@@ -48,10 +50,11 @@ class PropagatedPerceptron(nn.Module):
     ) -> tuple[Scores, Embeddings]:
         """Return scores and embeddings of all nodes by their whole propagated features."""
         matrix, bias = self._folded_first()
-        product, length = mixed_projection(walk_matrix(graph), features, weights, matrix)
-        if self.node_norm:
-            product = product / length.clamp_min(1e-12)
-        return self.after_first(product + bias)
+        walk = walk_matrix(graph)
+        if not self.node_norm:
+            return self.after_first(mix(walk, project(features, matrix), weights) + bias)
+        product, length = mixed_projection(walk, features, weights, matrix)
+        return self.after_first(product / length.clamp_min(1e-12) + bias)
 
     def _layer(self, index: int, rows: Features, dropout: float) -> Tensor:
         if self.node_norm:
@@ -61,6 +64,11 @@ class PropagatedPerceptron(nn.Module):
         layer = cast(nn.Linear, self.layers[index])
         dropped = drop_features(rows, dropout, training=self.training)
         return project(dropped, layer.weight.T) + layer.bias
+
+    def _turn_first(self) -> None:
+        """Let the weights lie in memory as sparse products read them and write their gradient."""
+        first = cast(nn.Linear, self.layers[0])
+        first.weight = nn.Parameter(first.weight.detach().T.contiguous().T)
 
     def _folded_first(self) -> tuple[Tensor, Tensor]:
         """Return the first layer with its batch norm as one matrix [inputs, outputs] and bias."""
