@@ -75,15 +75,15 @@ class CSR:
 
     def _find_transpose(self) -> tuple[Tensor, Tensor, Tensor, dict[str, Any]]:
         """Return the order of the entries in the transpose, its row pointer and its columns."""
-        places = np.arange(self.num_entries, dtype=self.columns.cpu().numpy().dtype)
-        structure = (places, self.columns.cpu().numpy(), self.row_pointer.cpu().numpy())
-        turned = scipy.sparse.csr_matrix(structure, shape=self.shape).tocsc()
-        index, device = self.columns.dtype, self.values.device
-        order, pointer, columns = (
-            torch.from_numpy(part).to(device)
+        columns, pointer = self.columns.cpu().numpy(), self.row_pointer.cpu().numpy()
+        places = np.arange(len(columns), dtype=pointer.dtype)
+        # A count of the columns puts the entries in order in one pass, without a sort.
+        turned = scipy.sparse.csr_matrix((places, columns, pointer), shape=self.shape).tocsc()
+        order, starts, rows = (
+            torch.from_numpy(part).to(self.values.device)
             for part in (turned.data, turned.indptr, turned.indices)
         )
-        return order, pointer.to(self.row_pointer.dtype), columns.to(index), {}
+        return order, starts.to(self.row_pointer.dtype), rows.to(self.columns.dtype), {}
 
     def transposed(self) -> "CSR":
         """Return the transpose; its structure is computed once and kept."""
