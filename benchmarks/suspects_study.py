@@ -13,9 +13,10 @@ library, begin with another `--rows`.
 
 Scores of our methods (`--scores`): `suspects`, what the library says; `margin`, rival less given
 label; `confidence`, 1 less that of the given label; `likely`, margin once the estimated noise is
-taken out; `votes`, that with the votes of neighbours and nearest nodes. Before a colon, how the
-probabilities are made: `repeated:` folds drawn five times, `mended:` folds that learn from labels
-mended within the fold, `both:` the two together.
+taken out; `votes`, that with the votes of neighbours and nearest nodes; `opinions`, that with the
+second opinion of a classifier on attributes too, which is what the library says. Before a colon,
+how the probabilities are made: `repeated:` folds drawn five times, `mended:` folds that learn from
+labels mended within the fold, `both:` the two together.
 """
 
 import argparse
@@ -42,11 +43,13 @@ from quietgraph.bench.noise import apply_noise
 from quietgraph.bench.noise_setting import parse_noise
 from quietgraph.bench.protocol import Run, fit_observed
 from quietgraph.bench.statistics import against, summarise
-from quietgraph.classify.likely import blend_votes, likely_classes
+from quietgraph.classify.attribute_opinion import attribute_opinion
+from quietgraph.classify.likely import blend_opinions, likely_classes
 from quietgraph.classify.out_of_fold import out_of_fold
 from quietgraph.classify.suspects import suspect_table
 from quietgraph.diagnose import estimate_noise
 from quietgraph.methods import EmbeddingCache, NodeClassifier, use_cache
+from quietgraph.methods.task import make_task
 from quietgraph.rng import torch_generator
 from quietgraph.types import UNKNOWN
 
@@ -72,6 +75,7 @@ class Evidence:
     chances: Array  # out-of-fold [labelled, classes]
     nearest: Array
     neighbours: Array
+    attributes: Array
     score: Array  # of `suspects()`
     listed: Array
 
@@ -90,6 +94,7 @@ def gather(run: Run, plan: str) -> Evidence:
         chances=probabilities(model, plan)[known].numpy(),
         nearest=votes["nearest"][known].numpy(),
         neighbours=votes["neighbours"][known].numpy(),
+        attributes=votes["attributes"][known].numpy(),
         score=table["score"].to_numpy(),
         listed=table["is_issue"].to_numpy(),
     )
@@ -124,14 +129,15 @@ def judge_ours(found: Evidence, score: str) -> Judgement:
     if score == "suspects":
         return found.score, found.listed
     chances, given = torch.from_numpy(found.chances), torch.from_numpy(found.given)
-    if score == "votes":
-        nearest, neighbours = map(torch.from_numpy, (found.nearest, found.neighbours))
-        chances = blend_votes(chances, nearest=nearest, neighbours=neighbours)
+    if score in {"votes", "opinions"}:
+        names = ("nearest", "neighbours", "attributes")[: 3 if score == "opinions" else 2]
+        votes = {name: torch.from_numpy(getattr(found, name)) for name in names}
+        chances = blend_opinions(chances, given, votes)
     noise = estimate_noise(chances, given)
     count = round(noise.rate * len(given))
     if score == "confidence":
         return _first(1 - found.chances[np.arange(len(given)), found.given], count)
-    if score in {"likely", "votes"}:
+    if score in {"likely", "votes", "opinions"}:
         chances = likely_classes(chances, given, noise.transition)
     classes = np.arange(chances.shape[1])
     return _first(suspect_table(chances, given, classes).sort_values("node")["score"], count)
@@ -193,14 +199,28 @@ def _recall(run: Run, plan: str, folder: Path) -> Evidence:
     path = folder / f"{run.key().digest}-{plan}.npz"
     if path.exists():
         with np.load(path) as stored:
-            return Evidence(**stored)
-    found = gather(run, plan)
+            arrays = dict(stored)
+        if "attributes" in arrays:
+            return Evidence(**arrays)
+        found = Evidence(**arrays, attributes=_opinion(run))  # of a fit before there were any
+    else:
+        found = gather(run, plan)
     folder.mkdir(parents=True, exist_ok=True)
     scratch = path.with_suffix(f".{os.getpid()}.part")
     with scratch.open("wb") as file:
         np.savez(file, **vars(found))
     scratch.replace(path)
     return found
+
+
+def _opinion(run: Run) -> Array:
+    dataset = load(run.dataset, seed=run.seed)
+    observed = apply_noise(dataset, parse_noise(run.noise), seed=run.seed)
+    task, _ = make_task(
+        observed.graph, observed.labels, dataset.split.validation, run.estimator().seed
+    )
+    told = attribute_opinion(task.graph, task.labels, task.num_classes, seed=task.seed)
+    return told[task.labels != UNKNOWN].numpy()
 
 
 def _read(path: Path) -> dict[tuple, dict[str, float]]:

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from quietgraph.classify.likely import blend_votes, likely_classes, undo_noise
+from quietgraph.classify.likely import blend_opinions, likely_classes, undo_noise
 from quietgraph.classify.suspects import suspect_table
 
 PAIRS = torch.tensor([[0.6, 0.0, 0.4], [0.4, 0.6, 0.0], [0.0, 0.4, 0.6]]).double()
@@ -75,8 +75,21 @@ def test_symmetric_noise_keeps_the_order_of_two_classes() -> None:
 def test_votes_count_by_their_weight_and_nobody_is_no_vote() -> None:
     told = torch.tensor([[0.5, 0.5], [0.5, 0.5]])
     nobody = torch.full((1, 2), torch.nan)
-    nearest = torch.cat([torch.tensor([[1.0, 0.0]]), nobody])
-    neighbours = torch.cat([torch.tensor([[0.0, 1.0]]), nobody])
-    found = blend_votes(told, nearest=nearest, neighbours=neighbours)
-    expected = torch.tensor([[1.0, 0.75], [0.5, 0.5]]).double()
+    votes = {
+        "nearest": torch.cat([torch.tensor([[1.0, 0.0]]), nobody]),
+        "neighbours": torch.cat([torch.tensor([[0.0, 1.0]]), nobody]),
+    }
+    found = blend_opinions(told, torch.tensor([0, 1]), votes)
+    expected = torch.tensor([[0.75, 0.625], [0.5, 0.5]]).double()
     torch.testing.assert_close(found, expected / expected.sum(dim=1, keepdim=True))
+
+
+def test_a_second_opinion_counts_double_and_hardly_where_it_is_worse() -> None:
+    labels = torch.tensor([0, 1, 0, 1, -1])
+    told = torch.tensor([[0.6, 0.4], [0.4, 0.6]] * 2 + [[0.0, 0.0]])
+    as_good = torch.tensor([[0.9, 0.1], [0.1, 0.9]] * 2 + [[0.0, 0.0]])
+    found = blend_opinions(told, labels, {"attributes": as_good})
+    torch.testing.assert_close(found[0], torch.tensor([0.8, 0.2]).double())
+    assert found[4].tolist() == [0, 0]
+    worse = blend_opinions(told, labels, {"attributes": as_good.flip(1)})
+    torch.testing.assert_close(worse, told.double(), atol=1e-6, rtol=0)

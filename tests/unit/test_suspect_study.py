@@ -34,7 +34,8 @@ def evidence(study: ModuleType) -> Any:
     chances = foretold + 0.05 * draws.random((120, 3))
     chances /= chances.sum(axis=1, keepdims=True)
     shares = np.eye(3)[right]
-    return study.Evidence(given, wrong, chances, shares, shares * np.nan, given * 0.1, wrong)
+    votes = (shares, shares * np.nan, chances)
+    return study.Evidence(given, wrong, chances, *votes, given * 0.1, wrong)
 
 
 def test_a_perfect_order_measures_1(study: ModuleType) -> None:
@@ -56,7 +57,9 @@ def test_the_filter_puts_what_it_accuses_first(study: ModuleType) -> None:
     assert score[listed].min() >= score[~listed].max()
 
 
-@pytest.mark.parametrize("name", ["suspects", "margin", "confidence", "likely", "votes"])
+@pytest.mark.parametrize(
+    "name", ["suspects", "margin", "confidence", "likely", "votes", "opinions"]
+)
 def test_every_score_of_ours_judges_every_node(study: ModuleType, name: str) -> None:
     score, listed = study.judge_ours(evidence(study), name)
     assert score.shape == listed.shape == (120,)

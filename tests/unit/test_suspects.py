@@ -8,6 +8,7 @@ from torch import Tensor
 
 from quietgraph.classify import suspects
 from quietgraph.classify.suspects import (
+    VOTERS,
     cleanlab_columns,
     nearest_shares,
     neighbour_shares,
@@ -19,7 +20,7 @@ from quietgraph.methods import NodeClassifier, get_method, load_model
 from quietgraph.rng import torch_generator
 from quietgraph.testing import quick_parameters, small_problem
 
-VOTES = ["neighbours_given", "neighbours_suggested", "nearest_given", "nearest_suggested"]
+VOTES = [f"{voters}_{label}" for voters in VOTERS for label in ("given", "suggested")]
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def test_votes_of_the_nearest_equal_their_definition(monkeypatch: pytest.MonkeyP
 
 def test_too_many_voters_are_drawn_from(monkeypatch: pytest.MonkeyPatch) -> None:
     embeddings, labels = random_case()
-    monkeypatch.setattr(suspects, "_VOTERS", 12)
+    monkeypatch.setattr(suspects, "_MOST_VOTERS", 12)
     shares = nearest_shares(embeddings, labels, 3, generator=torch_generator(0))
     known = labels >= 0
     torch.testing.assert_close(shares[known].sum(dim=1), torch.ones(int(known.sum())).double())

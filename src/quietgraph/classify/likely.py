@@ -6,6 +6,8 @@ of the two says little. So the noise is first taken out of the probabilities, an
 is then weighed by how often the noise turns each class into it.
 """
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -13,7 +15,10 @@ from quietgraph.types import UNKNOWN, Labels, Probabilities
 
 _STEPS = 10  # few: each step undoes more of the noise, and magnifies more of the errors
 _LEAST = 1e-12
-_NEAREST_WEIGHT, _NEIGHBOURS_WEIGHT = 0.5, 0.25  # votes beside the classifier's 1
+# Votes beside the 1 of both classifiers together.
+_NEAREST_WEIGHT, _NEIGHBOURS_WEIGHT = 0.25, 0.125
+_OPINION_WEIGHT = 2.0  # of the second opinion beside the classifier's 1 where it is as good
+_DISTRUST = 20.0  # how fast that falls with the accuracy it lacks
 
 
 def undo_noise(
@@ -55,17 +60,36 @@ def likely_classes(
     return right / right.sum(dim=1, keepdim=True).clamp_min(_LEAST)
 
 
-def blend_votes(
-    probabilities: Probabilities, *, nearest: Tensor, neighbours: Tensor
+def blend_opinions(
+    probabilities: Probabilities, labels: Labels, votes: dict[str, Tensor]
 ) -> Probabilities:
-    """Return the probabilities with the votes of other nodes in them [nodes, classes].
+    """Return the probabilities with the opinions of others in them [nodes, classes].
 
     Args:
         probabilities: Out-of-fold [nodes, classes].
-        nearest: Of `nearest_shares`; NaN rows do not count [nodes, classes].
-        neighbours: Of `neighbour_shares`; NaN rows do not count [nodes, classes].
+        labels: Given labels as class codes, -1 unknown [nodes].
+        votes: `attributes` of `attribute_opinion`, which counts the less the worse it foretells
+            the given labels beside the probabilities; `nearest` of `nearest_shares` and
+            `neighbours` of `neighbour_shares`. Each is [nodes, classes], NaN rows do not count,
+            and a name that is missing has no say.
     """
     blended = probabilities.double().clone()
-    blended += _NEAREST_WEIGHT * nearest.nan_to_num(0.0)
-    blended += _NEIGHBOURS_WEIGHT * neighbours.nan_to_num(0.0)
-    return blended / blended.sum(dim=1, keepdim=True).clamp_min(_LEAST)
+    if "attributes" in votes:
+        opinion = votes["attributes"].double()
+        lead = _hits(opinion, labels) - _hits(probabilities, labels)
+        blended += _OPINION_WEIGHT * math.exp(_DISTRUST * min(0.0, lead)) * opinion
+        blended = _shares(blended)
+    for name, weight in (("nearest", _NEAREST_WEIGHT), ("neighbours", _NEIGHBOURS_WEIGHT)):
+        if name in votes:
+            blended += weight * votes[name].nan_to_num(0.0)
+    return _shares(blended)
+
+
+def _shares(weights: Tensor) -> Probabilities:
+    return weights / weights.sum(dim=1, keepdim=True).clamp_min(_LEAST)
+
+
+def _hits(probabilities: Probabilities, labels: Labels) -> float:
+    """Return how often the likeliest class is the given one."""
+    known = labels != UNKNOWN
+    return float((probabilities[known].argmax(dim=1) == labels[known]).double().mean())

@@ -9,7 +9,6 @@ from quietgraph.graph import CSR, Features
 from quietgraph.types import Embeddings
 
 _EXACT_ENTRIES = 50_000_000  # nodes x columns up to which smoothed attributes are held whole
-_SKETCH = 1024  # columns of the random projection above that
 
 
 def smooth_rows(operator: CSR, rows: Embeddings, *, steps: int = 10, keep: float = 0.1) -> Tensor:
@@ -33,14 +32,15 @@ def smoothed_attributes(
     *,
     hops: int = 8,
     keep: float = 0.05,
+    most_columns: int = 1024,
     generator: torch.Generator,
 ) -> Tensor:
     """Return attributes averaged over up to `hops` hops, in unit rows [nodes, columns].
 
-    Unit rows of keep X + (1 - keep) mean_k A^k X. Wide attributes of large graphs are projected
-    at random first.
+    Unit rows of keep X + (1 - keep) mean_k A^k X. Attributes of large graphs that are wider than
+    `most_columns` are projected on so many at random first.
     """
-    hop = _narrow(normalise_rows(features, "l2"), generator)
+    hop = _narrow(normalise_rows(features, "l2"), most_columns, generator)
     total = keep * hop
     for _ in range(hops):
         hop = propagate(operator, hop)
@@ -72,10 +72,10 @@ def flattening(rows: Embeddings, rank: int) -> Tensor:
     return flat
 
 
-def _narrow(features: Features, generator: torch.Generator) -> Tensor:
-    if features.shape[0] * features.shape[1] <= _EXACT_ENTRIES or features.shape[1] <= _SKETCH:
+def _narrow(features: Features, columns: int, generator: torch.Generator) -> Tensor:
+    if features.shape[0] * features.shape[1] <= _EXACT_ENTRIES or features.shape[1] <= columns:
         whole: Tensor = features.to_dense() if isinstance(features, CSR) else features
         return whole
-    sketch = torch.randn(features.shape[1], _SKETCH, generator=generator) / _SKETCH**0.5
+    sketch = torch.randn(features.shape[1], columns, generator=generator) / columns**0.5
     stored = features.values if isinstance(features, CSR) else features
     return project(features, sketch.to(stored))

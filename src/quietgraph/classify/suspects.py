@@ -12,8 +12,9 @@ from quietgraph.errors import UnknownNameError
 from quietgraph.graph import CSR
 from quietgraph.types import UNKNOWN, Embeddings, Labels, Probabilities
 
+VOTERS: Final = ("neighbours", "nearest", "attributes")  # in the order of their columns
 COLUMNS: Final = ("plain", "evidence", "cleanlab")
-_VOTERS: Final = 20_000  # labelled nodes among which the nearest are looked for, at most
+_MOST_VOTERS: Final = 20_000  # labelled nodes among which the nearest are looked for, at most
 _BLOCK: Final = 1024  # rows compared at once
 
 
@@ -77,7 +78,7 @@ def with_votes(table: pd.DataFrame, votes: dict[str, Tensor], classes: Any) -> p
     codes = {name: known.get_indexer(table[name]) for name in ("given", "suggested")}
     columns = {
         f"{voters}_{name}": shares.double().numpy()[nodes, codes[name]]
-        for voters, shares in votes.items()
+        for voters, shares in ((name, votes[name]) for name in VOTERS if name in votes)
         for name in codes
     }
     return table.assign(**columns)
@@ -143,8 +144,8 @@ def nearest_shares(
     """
     asked = (labels != UNKNOWN).nonzero().squeeze(1)
     voters = asked
-    if len(voters) > _VOTERS:
-        voters = asked[torch.randperm(len(asked), generator=generator)[:_VOTERS]]
+    if len(voters) > _MOST_VOTERS:
+        voters = asked[torch.randperm(len(asked), generator=generator)[:_MOST_VOTERS]]
     shares = torch.full((len(labels), num_classes), torch.nan, dtype=torch.float64)
     count = min(nearest, len(voters) - 1)
     if count < 1:

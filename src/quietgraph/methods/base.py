@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from quietgraph.classify import suspect_table
-from quietgraph.classify.likely import blend_votes, likely_classes
+from quietgraph.classify.attribute_opinion import attribute_opinion
+from quietgraph.classify.likely import blend_opinions, likely_classes
 from quietgraph.classify.out_of_fold import out_of_fold
 from quietgraph.classify.suspects import (
     check_columns,
@@ -115,8 +116,9 @@ class NodeClassifier(ABC):
         """Return the labelled nodes, most suspicious first, judged without their own labels.
 
         Args:
-            columns: `plain`; `evidence` with the votes of labelled neighbours and of the nearest
-                labelled nodes too; `cleanlab` for cleanlab's columns and order.
+            columns: `plain`; `evidence` with the votes of labelled neighbours, of the nearest
+                labelled nodes and of a classifier on attributes too; `cleanlab` for cleanlab's
+                columns and order.
         """
         self._check_fitted()
         check_columns(columns)
@@ -124,12 +126,10 @@ class NodeClassifier(ABC):
             self.out_of_fold_ = self._out_of_fold(self.task_)
             self.votes_ = self._votes(self.task_)
         labels = self.task_.labels
-        nearest = self.votes_["nearest"]
-        told = blend_votes(
-            torch.from_numpy(self.out_of_fold_),
-            nearest=nearest * torch.nan if self.embeddings_know_labels else nearest,
-            neighbours=self.votes_["neighbours"],
-        )
+        # Embeddings that saw the labels are no witnesses for them.
+        barred = ("nearest",) if self.embeddings_know_labels else ()
+        heard = {name: votes for name, votes in self.votes_.items() if name not in barred}
+        told = blend_opinions(torch.from_numpy(self.out_of_fold_), labels, heard)
         noise = estimate_noise(told, labels)
         num_wrong = round(noise.rate * int((labels != UNKNOWN).sum()))
         likely = likely_classes(told, labels, noise.transition)
@@ -145,6 +145,7 @@ class NodeClassifier(ABC):
         return {
             "neighbours": neighbour_shares(task.graph.adjacency, *shape),
             "nearest": nearest_shares(embeddings, *shape, generator=draws),
+            "attributes": attribute_opinion(task.graph, *shape, seed=task.seed),
         }
 
     def diagnose(self) -> Diagnosis:

@@ -73,20 +73,25 @@ def _restore(model: NodeClassifier, facts: dict[str, Any], tensors: dict[str, An
     model.classes_ = np.array(facts["classes"])
     model.scores_ = tensors["scores"]
     model.embeddings_ = tensors["embeddings"].numpy()
-    model.state_ = {
-        name.removeprefix("state."): value
-        for name, value in tensors.items()
-        if name.startswith("state.")
-    }
+    model.state_ = _named(tensors, "state.")
     model.history_, model.notes_ = facts["history"], facts["notes"]
     model.seconds_ = facts["seconds"]
     chances = tensors.get("out_of_fold")
     model.out_of_fold_ = None if chances is None else chances.numpy()
     if chances is not None:
-        model.votes_ = {name: tensors[f"votes.{name}"] for name in ("neighbours", "nearest")}
+        model.votes_ = _named(tensors, "votes.")
     empty = _featureless(len(tensors["labels"]))
     masks = (tensors["labels"], tensors["train"], tensors["validation"])
     model.task_ = Task(empty, *masks, len(model.classes_), model.seed)
+
+
+def _named(tensors: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """Return the tensors with a prefix, by the rest of their names."""
+    return {
+        name.removeprefix(prefix): value
+        for name, value in tensors.items()
+        if name.startswith(prefix)
+    }
 
 
 def _featureless(num_nodes: int) -> Graph:

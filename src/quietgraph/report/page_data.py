@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pandas as pd
 
+from quietgraph.classify.suspects import VOTERS
 from quietgraph.graph.readers.raw import id_key
 from quietgraph.report.embedding_map import place_nodes
 from quietgraph.report.fit_run import FitRun
@@ -16,7 +17,6 @@ MAX_POINTS: Final = 20_000  # nodes on the map
 MAX_SUSPECTS: Final = 5_000  # rows of the table
 _MAX_ID_BYTES: Final = 1_000_000  # of all ids together: the page stays below 3 MB
 _GRID: Final = 4095  # places on the map are whole numbers up to this
-_VOTES: Final = ("neighbours_given", "neighbours_suggested", "nearest_given", "nearest_suggested")
 _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -79,8 +79,9 @@ def _rows(run: FitRun, suspects: pd.DataFrame) -> dict[str, list[Any]]:
         "score": _rounded(suspects["score"], 4),
         "sure": _rounded(suspects["suggested_probability"], 3),
         "issue": suspects["is_issue"].astype(int).tolist(),
-        **{name: _rounded(suspects[name], 2) for name in _VOTES},
     }
+    votes = [f"{voters}_{label}" for voters in VOTERS for label in ("given", "suggested")]
+    rows |= {name: _rounded(suspects[name], 2) for name in votes if name in suspects}
     wrong = run.given.wrong()
     if wrong.any():
         rows["wrong"] = wrong[suspects["node"]].astype(int).tolist()

@@ -20,12 +20,15 @@ function explain(row) {
   const box = document.getElementById("why");
   const title = document.createElement("strong");
   title.textContent = `Node ${points.id[row]}: ${given} as given, or ${suggested}?`;
+  const shares = (voters) => ["given", "suggested"].map((name) => suspects[`${voters}_${name}`]?.[row] ?? null);
   const vote = (voters, words) => {
-    const [against, support] = ["given", "suggested"].map((name) => suspects[`${voters}_${name}`][row]);
+    const [against, support] = shares(voters);
     return against === null ? `It has no labelled ${words}.` : `Of its ${words}, ${percent(support)} say ${suggested} and ${percent(against)} ${given}.`;
   };
+  const [denied, confirmed] = shares("attributes");
+  const opinion = denied === null ? "" : `A classifier on attributes alone gives ${suggested} ${percent(confirmed)} and ${given} ${percent(denied)}.`;
   const sure = `A model that did not see this label is ${percent(suspects.sure[row])} sure of ${suggested}.`;
-  const text = [sure, vote("neighbours", "labelled neighbours"), vote("nearest", "ten nearest labelled nodes")].join(" ");
+  const text = [sure, vote("neighbours", "labelled neighbours"), vote("nearest", "ten nearest labelled nodes"), opinion].join(" ");
   box.replaceChildren(title, document.createElement("br"), text);
 }
 
