@@ -27,8 +27,7 @@ $(WITH_TOOLS): $(INSTALLED)
 	@touch $@
 
 demo: $(INSTALLED) ## learn from a real graph with 40 % wrong labels, beside a plain GCN
-	$(BIN)/quietgraph fit digits --noise symmetric:0.4 --method gcl-lr-attention \
-	  --beside gcl-lrr,gcn --out runs/demo
+	$(BIN)/quietgraph fit digits --noise symmetric:0.4 --beside gcl-lr-attention,gcn --out runs/demo
 
 test: $(WITH_TOOLS) ## all tests but the slow ones
 	$(TEST_ENV) $(BIN)/pytest -n 2 --dist worksteal -m 'not slow'

@@ -16,7 +16,6 @@ from quietgraph.bench.store_file import write_whole
 from quietgraph.bench.theory import diagnose_on_dataset, read_embeddings
 from quietgraph.cli.app import app
 from quietgraph.cli.console import progress_bars, results
-from quietgraph.cli.fit import DEFAULT_METHOD
 from quietgraph.cli.listings import JsonOption, RootOption
 from quietgraph.diagnose import BoundSettings, Diagnosis
 from quietgraph.errors import InvalidParameterError
@@ -38,7 +37,7 @@ def diagnose(  # noqa: PLR0917
     source: Annotated[
         str, typer.Argument(help="A dataset name, or the folder of a fit.")
     ] = "digits",
-    method: Annotated[str, typer.Option(help="Whose embeddings to study.")] = DEFAULT_METHOD,
+    method: Annotated[str, typer.Option(help="Whose embeddings to study.")] = "gcl-lr-attention",
     embeddings: Annotated[
         Path | None, typer.Option(help="Study this matrix (.npy) instead, one row per node.")
     ] = None,

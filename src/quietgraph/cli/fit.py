@@ -30,13 +30,15 @@ from quietgraph.cli.scale import (
     train_along,
 )
 from quietgraph.embed.checkpoint import use_checkpoints
+from quietgraph.embed.parts import WHOLE_UP_TO
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph.readers import read_corrections
 from quietgraph.methods import NodeClassifier, get_method
 from quietgraph.params import parse_assignments
 from quietgraph.report.fit_run import FitRun, write_run
 
-DEFAULT_METHOD = "gcl-lr-attention"
+DEFAULT_METHOD = "quiet"
+DEFAULT_IN_PARTS = "gcl-lr-attention"  # trains in parts and on several machines
 
 
 @app.command(
@@ -49,8 +51,13 @@ def fit(  # noqa: PLR0917
         str, typer.Argument(help="A dataset name, a folder of tables, or a graph file.")
     ] = "digits",
     method: Annotated[
-        str, typer.Option(help="Which method (quietgraph methods).")
-    ] = DEFAULT_METHOD,
+        str | None,
+        typer.Option(
+            help=f"Which method (quietgraph methods) \\[default: {DEFAULT_METHOD}; above "
+            f"{WHOLE_UP_TO:,} nodes or with an option of training in parts "
+            f"{DEFAULT_IN_PARTS}]"
+        ),
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="A parameter of the method: key=value.")
     ] = None,
@@ -89,8 +96,9 @@ def fit(  # noqa: PLR0917
     if workers > 1:
         raise typer.Exit(launch_workers(workers))
     setting = parse_noise(noise)
-    chosen = get_method(method)
-    model = chosen(**parse_assignments(chosen, split_pairs("--set", settings)), seed=seed)
+    is_in_parts = distributed or parts != "auto"
+    name = method or (DEFAULT_IN_PARTS if is_in_parts else DEFAULT_METHOD)
+    model = _make(name, settings, seed)
     others = [get_method(name)(seed=seed) for name in beside.split(",") if name]
     set_parts(model, parts)
     alone = not (others or drop_suspects)
@@ -99,7 +107,9 @@ def fit(  # noqa: PLR0917
             source, seed=seed, data_root=data_root, columns=split_pairs("--column", columns)
         )
         given = given_of(data, setting, seed=seed)
-        folder = out or Path("runs") / f"{data.name}-{method}-{seed}"
+        if method is None and given.graph.num_nodes > WHOLE_UP_TO:
+            name, model = DEFAULT_IN_PARTS, _make(DEFAULT_IN_PARTS, settings, seed)
+        folder = out or Path("runs") / f"{data.name}-{name}-{seed}"
         checkpoints = checkpoints_for(folder, checkpoint, checkpoint_minutes, world, alone=alone)
         if not world.is_first:
             train_along(model, given.graph, checkpoints)
@@ -127,6 +137,11 @@ def fit(  # noqa: PLR0917
         typer.echo(json.dumps(run.facts(), indent=1))
     else:
         _print_results(run, folder)
+
+
+def _make(name: str, settings: list[str] | None, seed: int) -> NodeClassifier:
+    chosen = get_method(name)
+    return chosen(**parse_assignments(chosen, split_pairs("--set", settings)), seed=seed)
 
 
 def _fit_all(
