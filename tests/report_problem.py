@@ -28,7 +28,8 @@ def own_run(folder: Path, *, nodes: int = 120) -> FitRun:
 
     A fifth of the 80 given labels is wrong.
     """
-    problem = qg.block_model(nodes, num_classes=3, generator=numpy_generator(0, "report"))
+    draws = numpy_generator(0, "report")
+    problem = qg.block_model(nodes, num_classes=3, homophily=0.9, signal=2.0, generator=draws)
     labels = problem.classes.copy()
     labels[0:80:5] = (labels[0:80:5] + 1) % 3
     ids = [f"{AWKWARD[place % 4]} {place}" for place in range(nodes)]

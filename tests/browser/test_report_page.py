@@ -1,6 +1,7 @@
 """The report in a real browser: from disk and from `quietgraph review`, as people use it."""
 
 import os
+import re
 import shutil
 import threading
 import time
@@ -401,5 +402,5 @@ def test_a_graph_of_20000_nodes_opens(browser: Page, tmp_path: Path) -> None:
     assert path.stat().st_size < 3_000_000
     browser.open(path)
     assert len(browser.column("node")) == 25
-    assert "25 of 4," in browser.the("#shown").text
+    assert re.search(r"25 of \d,\d{3}$", browser.the("#shown").text)
     assert browser.leave() == []

@@ -11,7 +11,8 @@ import pytest
 import quietgraph as qg
 from quietgraph.cli.app import main
 
-QUICK = ["--set", "epochs=3", "--set", "warm_up=1", "--set", "hidden=8", "--set", "dim=8"]
+QUICK = ["--method", "gcl-lr-attention", "--set", "epochs=3", "--set", "warm_up=1"]
+QUICK += ["--set", "hidden=8", "--set", "dim=8"]
 
 
 @pytest.fixture
@@ -124,8 +125,11 @@ def test_listings_name_methods_datasets_and_version(call) -> None:
         (("fit", "--noise", "symmetric:1.4"), "1.4"),
         (("fit", "--set", "epochs"), "--set takes key=value, got 'epochs'"),
         (("fit", "--set", "epoch=3"), "Did you mean 'epochs'?"),
-        (("fit", "--set", "epochs=many"), "epochs must be int, got 'many'"),
-        (("fit", "--set", "rank_ratio=2"), "rank_ratio must be between 0 and 1"),
+        (("fit", "--method", "gcl-lrr", "--set", "epochs=many"), "epochs must be int, got 'many'"),
+        (
+            ("fit", "--method", "gcl-lrr", "--set", "rank_ratio=2"),
+            "rank_ratio must be between 0 and 1",
+        ),
         (("predict", "nowhere", "sbm"), "nowhere holds no readable model"),
         (("diagnose", "sbm", "--embeddings", "none.npy"), "none.npy holds no readable matrix"),
         (("diagnose", "sbm", "--scale", "big"), "--scale must be unit or raw"),

@@ -14,18 +14,24 @@ from quietgraph.cli.app import main
 from quietgraph.errors import QuietgraphError
 from quietgraph.testing import small_problem
 
-QUICK = ["--set", "epochs=3", "--set", "warm_up=1", "--set", "hidden=8", "--set", "dim=8"]
+QUICK = ["--method", "gcl-lr-attention", "--set", "epochs=3", "--set", "warm_up=1"]
+QUICK += ["--set", "hidden=8", "--set", "dim=8"]
 NAMES = np.array(["bird", "cat", "dog"])
 
 
 def write_graph(folder: Path, *, extra: int = 0) -> Path:
-    """Write 120 nodes called <n0>, <n1>, ... of which 60 have a label, and `extra` new ones."""
+    """Write 120 nodes called <n0>, <n1>, ..., 60 with a label, and `extra` new ones.
+
+    Every sixth label is wrong.
+    """
     folder.mkdir(exist_ok=True)
     problem, labels, _ = small_problem()
     features = np.asarray(problem.graph.features)
     table = pd.DataFrame(features[:, :3], columns=["a", "b", "c"])
     table.insert(0, "id", [f"<n{place}>" for place in range(120)])
     table["colour"] = np.array(["red", "green", "blue"])[problem.classes]
+    given = np.flatnonzero(np.asarray(labels) >= 0)[::6]
+    labels[given] = (labels[given] + 1) % len(NAMES)
     table["label"] = [NAMES[label] if label >= 0 else "" for label in labels]
     new = pd.DataFrame({"id": [f"new{k}" for k in range(extra)], "a": 0.0, "colour": "red"})
     pd.concat([table, new]).to_csv(folder / "nodes.csv", index=False)
@@ -230,6 +236,7 @@ def test_datasets_by_name_can_be_corrected_but_not_where_they_are_scored(
     fix, out = tmp_path / "fix.csv", tmp_path / "run"
     fix.write_text(f"node,label\n{hidden},1\n")
     arguments = ["fit", "sbm", *QUICK, "--fix", str(fix), "--out", str(out)]
+    arguments += ["--noise", "symmetric:0.3"]  # so that there is something to suspect
     assert run_command(*arguments) == 2
     assert f"gives a label to the node {hidden}, which is scored on" in capsys.readouterr().err
     fix.write_text(f"node,label\n{seen},{(int(data.clean_labels[seen]) + 1) % 4}\n")

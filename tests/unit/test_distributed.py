@@ -136,6 +136,7 @@ def fit_command(source: Path, out: Path, *more: str) -> list[str]:
     quick = {"epochs": 30, "warm_up": 5, "dim": 32, "hidden": 32, "parts": 4, "parts_per_step": 2}
     pairs = [part for name, value in quick.items() for part in ("--set", f"{name}={value}")]
     command = [sys.executable, "-m", "quietgraph", "fit", str(source), "--out", str(out)]
+    command += ["--method", "gcl-lr-attention"]
     return [*command, *pairs, "--checkpoint-minutes", "0", *more]
 
 

@@ -65,11 +65,11 @@ def flattening(rows: Embeddings, rank: int) -> Tensor:
 
     Clusters are found more easily when no single direction dominates.
     """
-    values, vectors = torch.linalg.eigh(rows.T @ rows)
+    exact = rows.double()  # in single precision, squares of tiny columns are no numbers
+    values, vectors = torch.linalg.eigh(exact.T @ exact)
     kept = min(rank, len(values))
     leading, strengths = vectors[:, -kept:], values[-kept:].clamp_min(1e-12)
-    flat: Tensor = (leading * strengths.pow(-0.25)).contiguous()
-    return flat
+    return (leading * strengths.pow(-0.25)).to(rows.dtype).contiguous()
 
 
 def _narrow(features: Features, columns: int, generator: torch.Generator) -> Tensor:
