@@ -106,6 +106,19 @@ def test_json_is_one_object_on_stdout(call) -> None:
     assert "1,000 nodes" in err
 
 
+def test_the_method_fits_the_size_of_the_task(call, monkeypatch: pytest.MonkeyPatch) -> None:
+    quick = ["fit", "sbm", "--set", "epochs=2", "--json"]
+
+    def method(*more: str) -> str:
+        return json.loads(call(*quick, *more)[1])["method"]
+
+    assert method() == "quiet"
+    assert method("--parts", "2") == "gcl-lr-attention"
+    monkeypatch.setattr(sys.modules["quietgraph.cli.fit"], "WHOLE_UP_TO", 999)
+    assert method() == "gcl-lr-attention"
+    assert method("--method", "quiet") == "quiet"
+
+
 def test_listings_name_methods_datasets_and_version(call) -> None:
     assert "gcl-lr-attention" in call("methods")[1]
     code, out, _ = call("methods", "gcl-lrr", "--json")

@@ -54,6 +54,16 @@ def test_leading_directions_are_those_of_the_svd() -> None:
     torch.testing.assert_close(fast @ fast.T, exact @ exact.T, atol=1e-6, rtol=1e-6)
 
 
+def test_flattening_bears_with_columns_that_are_nearly_nothing() -> None:
+    rows = torch.randn(60, 40, generator=torch_generator(0))
+    rows[:, 3:] *= 1e-24
+    flat = rows @ flattening(rows, 20)
+    assert flat.isfinite().all()
+    torch.testing.assert_close(
+        flat[:, -3:].T @ flat[:, -3:], torch.diag(torch.linalg.svdvals(rows)[:3].flip(0))
+    )
+
+
 def test_flattening_square_roots_the_singular_values() -> None:
     rows = torch.randn(50, 6, generator=torch_generator(0), dtype=torch.float64)
     left, values, _ = torch.linalg.svd(rows, full_matrices=False)
