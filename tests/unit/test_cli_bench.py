@@ -176,6 +176,33 @@ def test_export_has_a_line_for_every_run(store: Path, tmp_path: Path) -> None:
     assert len(out.read_text().splitlines()) == 41
 
 
+def test_exported_runs_come_back_by_import_once(store: Path, tmp_path: Path) -> None:
+    out, other = tmp_path / "runs.csv", tmp_path / "other.sqlite"
+    printed("export", "--store", store, "--out", out)
+    assert printed("import", out, "--store", other) == f"40 of 40 runs were new: {other}\n"
+    assert printed("import", out, "--store", other) == f"0 of 40 runs were new: {other}\n"
+    with Store(store, read_only=True) as first, Store(other, read_only=True) as second:
+        assert first.records() == second.records()
+
+
+def test_a_run_that_does_not_fit_its_digest_imports_nothing(store: Path, tmp_path: Path) -> None:
+    out, other = tmp_path / "runs.csv", tmp_path / "other.sqlite"
+    printed("export", "--store", store, "--out", out)
+    lines = out.read_text().splitlines()
+    out.write_text("\n".join([*lines[:-1], lines[-1].replace("sbm", "cora")]))
+    outcome = call("import", out, "--store", other)
+    assert isinstance(outcome.exception, UnreadableFileError)
+    assert "line 41" in str(outcome.exception)
+    assert not other.exists()
+
+
+def test_a_file_that_holds_no_runs_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    outcome = call("import", tmp_path / "other.csv", "--store", tmp_path / "new.sqlite")
+    assert isinstance(outcome.exception, UnreadableFileError)
+    assert "bench export" in str(outcome.exception)
+
+
 @pytest.mark.parametrize("command", ["table", "compare", "curves", "ranks", "export"])
 def test_a_store_that_is_missing_is_named(command: str, tmp_path: Path) -> None:
     error = refused(command, "--store", tmp_path / "none.sqlite")

@@ -84,15 +84,15 @@ def records_frame(records: Iterable[Record]) -> pd.DataFrame:
     The known metrics always have a column; what a run has no value for is NaN.
     """
     rows = list(records)
-    facts = pd.DataFrame([_facts(record) for record in rows], columns=list(_COLUMNS))
+    facts = pd.DataFrame([_facts(record) for record in rows], columns=list(RUN_COLUMNS))
     extra = sorted({name for record in rows for name in record.metrics} - METRICS.keys())
     names = [*METRICS, *extra]
     values = [[record.metrics.get(name, float("nan")) for name in names] for record in rows]
     metrics = pd.DataFrame(values, columns=names, dtype=float)
-    return pd.concat([facts.astype(_COLUMNS), metrics], axis=1)
+    return pd.concat([facts.astype(RUN_COLUMNS), metrics], axis=1)
 
 
-_COLUMNS = {
+RUN_COLUMNS = {
     "dataset": "str",
     "noise": "str",
     "method": "str",
@@ -111,6 +111,6 @@ _COLUMNS = {
 
 
 def _facts(record: Record) -> dict[str, Any]:
-    outcome = {name: getattr(record, name) for name in _COLUMNS if hasattr(record, name)}
+    outcome = {name: getattr(record, name) for name in RUN_COLUMNS if hasattr(record, name)}
     versions = canonical_json(dict(record.versions))
     return asdict(record.key) | outcome | {"digest": record.key.digest, "versions": versions}

@@ -70,6 +70,26 @@ class Store:
 
     def add(self, record: Record) -> None:
         """Write one run in one transaction; a run of the same key is replaced."""
+        with explained(self.path):
+            self._insert(record)  # autocommit: one statement, one transaction
+
+    def add_missing(self, records: Iterable[Record]) -> int:
+        """Write the runs of which none is done yet, all or nothing, and return how many."""
+        new = list(records)
+        done = self.finished(record.key for record in new)
+        new = [record for record in new if record.key.digest not in done]
+        with explained(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                for record in new:
+                    self._insert(record)
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+        return len(new)
+
+    def _insert(self, record: Record) -> None:
         row = asdict(record.key) | {
             "digest": record.key.digest,
             "status": record.status,
@@ -82,8 +102,7 @@ class Store:
         }
         names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
         statement = f"INSERT OR REPLACE INTO run ({names}) VALUES ({marks})"  # noqa: S608
-        with explained(self.path):
-            self._connection.execute(statement, row)  # autocommit: one statement, one transaction
+        self._connection.execute(statement, row)
 
     def finished(self, keys: Iterable[RunKey], *, keep_failures: bool = False) -> set[str]:
         """Return the digests of those keys that need no run any more.

@@ -69,7 +69,8 @@ def flattening(rows: Embeddings, rank: int) -> Tensor:
     values, vectors = torch.linalg.eigh(exact.T @ exact)
     kept = min(rank, len(values))
     leading, strengths = vectors[:, -kept:], values[-kept:].clamp_min(1e-12)
-    return (leading * strengths.pow(-0.25)).to(rows.dtype).contiguous()
+    flat: Tensor = leading * strengths.pow(-0.25)
+    return flat.to(rows.dtype).contiguous()
 
 
 def _narrow(features: Features, columns: int, generator: torch.Generator) -> Tensor:

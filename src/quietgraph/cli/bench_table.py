@@ -1,4 +1,4 @@
-"""`quietgraph bench table`, `compare`, `curves`, `ranks` and `export`: what a store says."""
+"""`quietgraph bench table`, `compare`, `curves`, `ranks`, `export`, `import`: what a store says."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,6 +8,7 @@ import typer
 
 from quietgraph.bench.noise_setting import parse_noise
 from quietgraph.bench.protocol import Run
+from quietgraph.bench.runs_csv import read_runs
 from quietgraph.bench.statistics import against, mean_ranks
 from quietgraph.bench.store import Store
 from quietgraph.bench.store_file import write_whole
@@ -131,6 +132,20 @@ def export(
     with Store(store, read_only=True) as opened:
         opened.export_csv(out)
         results.print(f"{len(opened.records())} runs: {out}")
+
+
+@bench.command(
+    "import", epilog="Example:  quietgraph bench import results/quiet.csv --store results.sqlite"
+)
+def import_runs(
+    files: Annotated[list[Path], typer.Argument(help="CSV files that `bench export` wrote.")],
+    store: StoreOption = _DEFAULT,
+) -> None:
+    """Take runs from CSV files into a store, so that a sweep goes on where they end."""
+    found = [record for file in files for record in read_runs(file)]
+    with Store(store) as opened:
+        added = opened.add_missing(found)
+    results.print(f"{added} of {len(found)} runs were new: {store}")
 
 
 def read_frame(

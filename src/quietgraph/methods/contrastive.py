@@ -19,6 +19,7 @@ from quietgraph.classify import (
 from quietgraph.classify.logistic import LogisticFit, fit_logistic
 from quietgraph.embed import Schedule, normalised_adjacency
 from quietgraph.graph import Graph
+from quietgraph.methods.cache import Embedded
 from quietgraph.methods.supervised import GCNClassifier, train_supervised
 from quietgraph.methods.task import Task
 from quietgraph.methods.two_stage import Decision, TwoStageClassifier
@@ -54,8 +55,8 @@ class ContrastiveClassifier(TwoStageClassifier):
     def _encode(self, graph: Graph, state: dict[str, Tensor]) -> Embeddings:
         """Return the embeddings of any graph from the fitted state [nodes, dim]."""
 
-    def _decide(self, embeddings: Embeddings, task: Task) -> Decision:
-        return fit_probe(self.classifier, embeddings, task)
+    def _decide(self, embedded: Embedded, task: Task) -> Decision:
+        return fit_probe(self.classifier, embedded.embeddings, task)
 
     def _apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
         embeddings = self._encode(graph, state)

@@ -155,7 +155,8 @@ class LowRankContrast(TwoStageClassifier):
             return encode_in_blocks(encoder, graph, feature_norm=self.feature_norm)
         return encode(encoder, graph, normalise_rows(graph.features, self.feature_norm))
 
-    def _decide(self, embeddings: Embeddings, task: Task) -> Decision:
+    def _decide(self, embedded: Embedded, task: Task) -> Decision:
+        embeddings = embedded.embeddings
         mean = _mean_direction(embeddings)
         rows = self._rows(embeddings, task.graph, mean)
         state = {"mean": mean, **self._survey(rows)}

@@ -9,7 +9,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from quietgraph.classify import (
-    accuracy,
     attention_matrix,
     centre_rows,
     flattening,
@@ -31,6 +30,7 @@ from quietgraph.methods.quiet_pool import (
     mend_labels,
     renamed,
     ridges,
+    scores_of,
 )
 from quietgraph.methods.task import Task
 from quietgraph.methods.two_stage import Decision, TwoStageClassifier
@@ -41,6 +41,7 @@ from quietgraph.types import Embeddings, Labels, Scores
 _ATTRIBUTES = 256  # directions of the smoothed attributes that are kept
 _CLUSTER_RANK = 50  # directions in which clusters are looked for
 _LEAST_WEIGHT = 0.01  # of a candidate, beside the best one's 1
+_LONGEST = 2.25  # times the epochs of a small graph: more would cost over 3 x gcl-lr-attention
 _DENSE_FROM = 15.0  # mean degree from which weak views collapse the embeddings
 _DENSE_VIEWS = {
     "edge_drop_1": 0.5,
@@ -85,27 +86,20 @@ class Quiet(TwoStageClassifier):
     )
 
     def _embed(self, graph: Graph, seed: int) -> Embedded:
-        return self._low_rank(graph, seed)._embed(graph, seed)
+        learned = self._low_rank(graph, seed)._embed(graph, seed)
+        prepared = _prepare(learned.embeddings, graph, seed)
+        return Embedded(learned.embeddings, learned.state | prepared, learned.history)
 
     def _low_rank(self, graph: Graph, seed: int) -> GCLLRR:
         views = _DENSE_VIEWS if 2 * graph.num_edges >= _DENSE_FROM * graph.num_nodes else {}
-        epochs = self.epochs or round(60 * min(4.0, max(1.0, math.sqrt(graph.num_nodes / 2700))))
+        growth = min(_LONGEST, max(1.0, math.sqrt(graph.num_nodes / 2700)))
+        epochs = self.epochs or round(60 * growth)
         return GCLLRR(seed=seed, device=self.device, epochs=epochs, **views)  # type: ignore[arg-type]
 
-    def _decide(self, embeddings: Embeddings, task: Task) -> Decision:
-        attributes = _smoothed(task.graph, task.seed)
-        state = self._prepare(embeddings, task.graph, attributes, task.seed)
-        features = self._features(embeddings, task.graph, attributes, state)
+    def _decide(self, embedded: Embedded, task: Task) -> Decision:
+        features = self._features(embedded.embeddings, task.graph, embedded.state)
         members, notes = self._elect(features, task)
-        return Decision(_consensus(features, members), state | members, notes)
-
-    def _fold_scores(self, task: Task) -> Scores:
-        """Folds share all that saw no label."""
-        task = task.to(self._device())
-        embeddings = torch.from_numpy(self.embeddings_).to(task.labels.device)
-        attributes = _smoothed(task.graph, task.seed)
-        features = self._features(embeddings, task.graph, attributes, self.state_)
-        return _consensus(features, self._elect(features, task)[0])
+        return Decision(_consensus(features, members), members, notes)
 
     def _elect(
         self, features: dict[str, Tensor], task: Task
@@ -142,10 +136,9 @@ class Quiet(TwoStageClassifier):
         """Return how much each candidate counts, by its lag on the (noisy) validation labels."""
         held_out = {kind: rows[task.validation] for kind, rows in features.items()}
         labels = task.labels[task.validation]
-        everywhere = torch.ones_like(labels, dtype=torch.bool)
         merit = {
-            name: accuracy(candidate.scores(held_out), labels, everywhere)
-            for name, candidate in pool.items()
+            name: float((scores.argmax(dim=1) == labels).float().mean())
+            for name, scores in scores_of(pool, held_out)
         }
         best, allowed = max(merit.values()), max(self.caution, 1e-6) / math.sqrt(len(labels))
         weights = {name: math.exp((value - best) / allowed) for name, value in merit.items()}
@@ -156,35 +149,11 @@ class Quiet(TwoStageClassifier):
             for name, weight in sorted(kept.items(), key=lambda item: item[1], reverse=True)
         }
 
-    def _prepare(
-        self, embeddings: Embeddings, graph: Graph, attributes: Tensor, seed: int
-    ) -> dict[str, Tensor]:
-        """Return what the features need to know of all nodes."""
-        mean = attributes.mean(dim=0)
-        draws = torch_generator(seed, "attribute directions")
-        directions = leading_directions(attributes - mean, _ATTRIBUTES, generator=draws)
-        own = F.normalize((attributes - mean) @ directions, dim=1)
-        state = {
-            "seed": torch.tensor(seed),
-            "attribute_mean": mean,
-            "attribute_directions": directions,
-            "attribute_flattening": flattening(own, _CLUSTER_RANK),
-        }
-        if not self.encoder:
-            return state
-        centre = mean_direction(embeddings)
-        smooth = smooth_rows(normalised_adjacency(graph), centre_rows(embeddings, centre))
-        return state | {
-            "mean": centre,
-            "attention": attention_matrix(smooth),
-            "flattening": flattening(smooth, _CLUSTER_RANK),
-        }
-
     def _features(
-        self, embeddings: Embeddings, graph: Graph, attributes: Tensor, state: dict[str, Tensor]
+        self, embeddings: Embeddings, graph: Graph, state: dict[str, Tensor]
     ) -> dict[str, Tensor]:
         """Return the kinds of features that candidates see, by name [nodes, columns]."""
-        centred = attributes - state["attribute_mean"]
+        centred = _smoothed(graph, int(state["seed"])) - state["attribute_mean"]
         own = F.normalize(centred @ state["attribute_directions"], dim=1)
         flat = F.normalize(own @ state["attribute_flattening"], dim=1)
         if not self.encoder:
@@ -215,35 +184,55 @@ class Quiet(TwoStageClassifier):
 
     def _apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
         embeddings = self._low_rank(graph, seed=0).embed_new(graph, state)
-        attributes = _smoothed(graph, int(state["seed"]))
-        features = self._features(embeddings, graph, attributes, state)
-        return _consensus(features, state), embeddings
+        return _consensus(self._features(embeddings, graph, state), state), embeddings
+
+
+def _prepare(embeddings: Embeddings, graph: Graph, seed: int) -> dict[str, Tensor]:
+    """Return what the features need to know of all nodes."""
+    attributes = _smoothed(graph, seed)
+    mean = attributes.mean(dim=0)
+    draws = torch_generator(seed, "attribute directions")
+    directions = leading_directions(attributes - mean, _ATTRIBUTES, generator=draws)
+    own = F.normalize((attributes - mean) @ directions, dim=1)
+    centre = mean_direction(embeddings)
+    smooth = smooth_rows(normalised_adjacency(graph), centre_rows(embeddings, centre))
+    return {
+        "seed": torch.tensor(seed),
+        "attribute_mean": mean,
+        "attribute_directions": directions,
+        "attribute_flattening": flattening(own, _CLUSTER_RANK),
+        "mean": centre,
+        "attention": attention_matrix(smooth),
+        "flattening": flattening(smooth, _CLUSTER_RANK),
+    }
 
 
 def _members(
     pool: Pool, shares: dict[str, float], features: dict[str, Tensor]
 ) -> dict[str, Tensor]:
     """Return the tensors of a committee."""
+    chosen = {name: pool[name] for name in shares}
+    # Scores of all kinds on one scale: the mean lead of the best class is 1.
+    leads = {name: _mean_lead(scores) for name, scores in scores_of(chosen, features)}
     members = {}
     for number, (name, share) in enumerate(shares.items()):
         kind, weight, bias = pool[name]
-        # Scores of all kinds on one scale: the mean lead of the best class is 1.
-        lead = _mean_lead(pool[name].scores(features))
-        members[f"{number}.{kind}.weight"] = (weight / lead).contiguous()
-        members[f"{number}.{kind}.bias"] = bias / lead
+        members[f"{number}.{kind}.weight"] = (weight / leads[name]).contiguous()
+        members[f"{number}.{kind}.bias"] = bias / leads[name]
         members[f"{number}.{kind}.share"] = torch.tensor(share)
     return members
 
 
 def _consensus(features: dict[str, Tensor], members: dict[str, Tensor]) -> Scores:
     """Return the logarithm of the candidates' mean probabilities [nodes, classes]."""
+    names = [name.removesuffix(".share") for name in members if name.endswith(".share")]
+    committee = {
+        name: Candidate(name.partition(".")[2], members[f"{name}.weight"], members[f"{name}.bias"])
+        for name in sorted(names)  # a saved model has lost the order; sums must not depend on it
+    }
     total: Tensor | float = 0.0
-    shares = (name for name in members if name.endswith(".share"))
-    for name in sorted(shares, key=lambda name: int(name.partition(".")[0])):
-        member = name.removesuffix(".share")
-        kind = member.partition(".")[2]
-        candidate = Candidate(kind, members[f"{member}.weight"], members[f"{member}.bias"])
-        total = total + float(members[name]) * candidate.scores(features).softmax(dim=1)
+    for name, scores in scores_of(committee, features):
+        total = total + float(members[f"{name}.share"]) * scores.softmax(dim=1)
     return torch.as_tensor(total).clamp_min(1e-12).log()
 
 

@@ -1,5 +1,6 @@
 """What `quiet` chooses from: linear classifiers that bear with wrong labels."""
 
+from collections.abc import Iterator
 from typing import Final, NamedTuple, TypeAlias
 
 import torch
@@ -31,6 +32,17 @@ class Candidate(NamedTuple):
 
 
 Pool: TypeAlias = dict[str, Candidate]
+
+
+def scores_of(pool: Pool, features: dict[str, Tensor]) -> Iterator[tuple[str, Scores]]:
+    """Yield name and scores of every candidate; those on one kind of features in one product."""
+    for kind in dict.fromkeys(candidate.kind for candidate in pool.values()):
+        members = {name: each for name, each in pool.items() if each.kind == kind}
+        weight = torch.cat([each.weight for each in members.values()], dim=1)
+        bias = torch.cat([each.bias for each in members.values()])
+        scores = features[kind] @ weight + bias
+        widths = [each.weight.shape[1] for each in members.values()]
+        yield from zip(members, torch.split(scores, widths, dim=1), strict=True)
 
 
 def ridges(features: dict[str, Tensor], task: Task) -> Pool:
@@ -107,8 +119,8 @@ def better_names(pool: Pool, features: dict[str, Tensor], task: Task) -> dict[st
     held_out = {kind: rows[task.validation] for kind, rows in features.items()}
     labels, count = task.labels[task.validation], task.num_classes
     orders = {}
-    for name, candidate in pool.items():
-        predicted = candidate.scores(held_out).argmax(dim=1)
+    for name, scores in scores_of(pool, held_out):
+        predicted = scores.argmax(dim=1)
         agreeing = torch.bincount(labels * count + predicted, minlength=count * count)
         groups = linear_sum_assignment(-agreeing.reshape(count, count).cpu().numpy())[1]
         if (groups != range(count)).any():

@@ -13,7 +13,7 @@ from quietgraph.methods.cache import Embedded, active_cache
 from quietgraph.methods.task import Fitted, Task
 from quietgraph.params import parameters
 from quietgraph.rng import derive_seed
-from quietgraph.types import Embeddings, Scores
+from quietgraph.types import Scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,24 +37,23 @@ class TwoStageClassifier(NodeClassifier):
         """Learn embeddings from the graph alone."""
 
     @abstractmethod
-    def _decide(self, embeddings: Embeddings, task: Task) -> Decision:
-        """Classify the nodes by their embeddings."""
+    def _decide(self, embedded: Embedded, task: Task) -> Decision:
+        """Classify the nodes by what the first stage left."""
 
     def _fit(self, task: Task) -> Fitted:
-        embedded = self._embed_cached(task.graph, task.seed)
-        embeddings = embedded.embeddings.to(task.labels.device)
+        embedded = self._embed_cached(task.graph, task.seed).to(task.labels.device)
         # Draws of the second stage must not depend on whether the first one was cached.
         torch.manual_seed(derive_seed(task.seed, "decide"))
-        decision = self._decide(embeddings, task)
+        decision = self._decide(embedded, task)
         count = torch.tensor(task.graph.num_features)
         state = {**embedded.state, **decision.state, "num_features": count}
-        return Fitted(decision.scores, embeddings, embedded.history, state, decision.notes)
+        return Fitted(decision.scores, embedded.embeddings, embedded.history, state, decision.notes)
 
     def _fold_scores(self, task: Task) -> Scores:
-        """The embeddings saw no label, so the folds share them."""
+        """The first stage saw no label, so the folds share it."""
         task = task.to(self._device())
-        embeddings = torch.from_numpy(self.embeddings_).to(task.labels.device)
-        return self._decide(embeddings, task).scores
+        embedded = Embedded(torch.from_numpy(self.embeddings_), self.state_)
+        return self._decide(embedded.to(task.labels.device), task).scores
 
     def first_stage_parameters(self) -> dict[str, Any]:
         """Return the name and the parameters on which the embeddings depend, but for the seed."""
