@@ -153,7 +153,7 @@ def test_a_smoke_without_files_takes_the_embedded_graph_and_says_so() -> None:
 def test_the_other_budgets_keep_datasets_without_files() -> None:
     scope = make_scope("small", data_root="nowhere")
     assert scope.datasets(Extent(("cora",), ("cora",), ("cora",))) == ("cora",)
-    assert CLASSIFICATION.runs(scope) == ()
+    assert CLASSIFICATION.needs(scope).accuracy == ()
 
 
 def test_draws_may_be_replaced() -> None:

@@ -122,7 +122,15 @@ def test_a_cell_has_mean_deviation_and_draws() -> None:
 
 
 def test_a_table_needs_no_run_of_a_dataset_that_is_not_here(scope: Scope) -> None:
-    assert {run.dataset for run in TABLE.runs(scope)} == {"amazon-photo"}
+    assert {run.dataset for run in TABLE.needs(scope).accuracy} == {"amazon-photo"}
+
+
+def test_results_on_a_dataset_that_is_not_here_are_shown(scope: Scope) -> None:
+    runs = [Run("wiki-cs", "gcn", "none", seed) for seed in scope.seeds]
+    frame = records_frame([record(run, test_accuracy=0.5) for run in runs])
+    found = Results(dict.fromkeys(("accuracy", "times", "theory", "folds"), frame))
+    rows = {(row.dataset, row.name): row.cells for row in TABLE.compare(scope, found).rows}
+    assert rows["wiki-cs", "gcn"]["none"].ours == Number(0.5, 0.0, 3)
 
 
 def test_runs_of_other_parameters_are_not_shown(scope: Scope) -> None:

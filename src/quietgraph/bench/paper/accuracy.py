@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from quietgraph.bench.paper.comparison import NOT_HERE, Cell, Comparison, Row
+from quietgraph.bench.paper.comparison import Cell, Comparison, Row
 from quietgraph.bench.paper.marks import accuracy_marks, weight_marks
 from quietgraph.bench.paper.printed import printed, printed_number
 from quietgraph.bench.paper.results import ABSENT, Needs, Results, Summary
@@ -85,11 +85,10 @@ class AccuracyTable:
         return self.rows.of(scope.budget)
 
     def runs(self, scope: Scope) -> tuple[Run, ...]:
-        """Return every run of the table on the datasets that are here."""
+        """Return every run of the table."""
         return tuple(
             scope.run(dataset, row, noise, seed)
             for dataset in scope.datasets(self.datasets)
-            if scope.is_here(dataset)
             for row in self.rows_on(dataset, scope)
             for noise in self.noises.of(scope.budget)
             for seed in scope.seeds
@@ -97,7 +96,7 @@ class AccuracyTable:
 
     def needs(self, scope: Scope) -> Needs:
         """Return what has to be run."""
-        return Needs(accuracy=self.runs(scope))
+        return Needs(accuracy=scope.can_run(self.runs(scope)))
 
     def compare(self, scope: Scope, results: Results) -> Comparison:
         """Return mean accuracies beside the printed ones."""
@@ -129,7 +128,7 @@ class AccuracyTable:
             ours.number,
             theirs,
             marks=self.marks(self.target, dataset, row, noise),
-            words=ours.words if scope.is_here(dataset) else NOT_HERE,
+            words=scope.absent(dataset) if ours is ABSENT else ours.words,
         )
 
 

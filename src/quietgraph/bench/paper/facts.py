@@ -11,7 +11,6 @@ from quietgraph.bench.datasets import describe
 from quietgraph.bench.paper.comparison import (
     COUNT,
     NOT_HERE,
-    NOT_RUN,
     PERCENT,
     PLAIN,
     Cell,
@@ -68,21 +67,20 @@ class ChoiceTable:
     datasets: Extent
 
     def runs(self, scope: Scope) -> tuple[Run, ...]:
-        """Return a run for every point of the grid on the datasets that are here."""
+        """Return a run for every point of the grid."""
         is_smoke = scope.budget == "smoke"
         grid = product((0.2, 0.5), (0.1, 0.5)) if is_smoke else product(RANK_RATIOS, RANK_WEIGHTS)
         points = list(grid)
         return tuple(
             scope.run(dataset, f"gcl-lrr:rank_ratio={ratio}:rank_weight={weight}", _NOISE, seed)
             for dataset in scope.datasets(self.datasets)
-            if scope.is_here(dataset)
             for ratio, weight in points
             for seed in (_SEEDS[:1] if is_smoke else _SEEDS)
         )
 
     def needs(self, scope: Scope) -> Needs:
         """Return what has to be run."""
-        return Needs(folds=self.runs(scope))
+        return Needs(folds=scope.can_run(self.runs(scope)))
 
     def compare(self, scope: Scope, results: Results) -> Comparison:
         """Return the choices beside the printed ones."""
@@ -94,7 +92,7 @@ class ChoiceTable:
             own = done[done["dataset"] == dataset]
             wanted = sum(run.dataset == dataset for run in runs)
             ours: dict[str, Number] = _choice(own) if len(own) else {}
-            absent = NOT_RUN if scope.is_here(dataset) else NOT_HERE
+            absent = scope.absent(dataset)
             cells = {}
             for column, unit in _CHOSEN.items():
                 theirs = printed_number(self.target, dataset, dataset, column)

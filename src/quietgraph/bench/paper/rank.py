@@ -7,8 +7,6 @@ import pandas as pd
 
 from quietgraph.bench.paper.accuracy import NOISES, AccuracyTable
 from quietgraph.bench.paper.comparison import (
-    NOT_HERE,
-    NOT_RUN,
     PERCENT,
     POINTS,
     Cell,
@@ -62,7 +60,7 @@ class RankTable:
         self, scope: Scope, done: pd.DataFrame, dataset: str, noise: str
     ) -> dict[str, Cell]:
         ours = _against_best(done[done["noise"] == noise])
-        words = NOT_RUN if scope.is_here(dataset) else NOT_HERE
+        words = scope.absent(dataset)
         cells = {}
         for name in (*self.grid.rows.of(scope.budget), BEST):
             number = ours.get(name if name == BEST else scope.variant(name))

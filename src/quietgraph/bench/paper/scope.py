@@ -1,10 +1,13 @@
 """How much of the paper is run: budgets, and what they leave of a table."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from quietgraph.bench.datasets import describe
 from quietgraph.bench.grid import parse_seeds
+from quietgraph.bench.paper.comparison import NOT_HERE, NOT_RUN
 from quietgraph.bench.protocol import Run
 from quietgraph.errors import InvalidParameterError, UnknownNameError
 
@@ -62,6 +65,15 @@ class Scope:
     def is_here(self, dataset: str) -> bool:
         """Whether the files of a dataset are here."""
         return describe(dataset, data_root=self.data_root).available
+
+    def can_run(self, runs: Iterable[Run]) -> tuple[Run, ...]:
+        """Return the runs on datasets that are here; results of others may still be shown."""
+        here = cache(self.is_here)
+        return tuple(run for run in runs if here(run.dataset))
+
+    def absent(self, dataset: str) -> str:
+        """Return why there is no result."""
+        return NOT_RUN if self.is_here(dataset) else NOT_HERE
 
     def variant(self, row: str) -> str:
         """Return the method variant that a row runs: at smoke with its training cut short."""

@@ -12,7 +12,7 @@ from quietgraph.bench.paper.accuracy import (
     PAPER,
     AccuracyTable,
 )
-from quietgraph.bench.paper.comparison import NOT_HERE, NOT_RUN, Cell, Comparison, Number, Row, Unit
+from quietgraph.bench.paper.comparison import Cell, Comparison, Number, Row, Unit
 from quietgraph.bench.paper.marks import copy_marks
 from quietgraph.bench.paper.printed import printed
 from quietgraph.bench.paper.results import Needs, Results
@@ -64,8 +64,7 @@ class SignificanceTable:
             theirs = printed(self.target, dataset, row, noise)
             marks = copy_marks(theirs.copied_from) if theirs else ()
             ours = Number(test["t_p"], n=test["n"]) if test and test["n"] > 1 else None
-            words = _words(test) if test else NOT_RUN
-            said = words if scope.is_here(dataset) else NOT_HERE
+            said = _words(test) if test else scope.absent(dataset)
             cells[noise] = Cell(ours, theirs.number if theirs else None, _P, marks, said)
         return Row(dataset, row, cells)
 

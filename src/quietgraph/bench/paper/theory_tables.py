@@ -7,7 +7,6 @@ from typing import Final
 
 from quietgraph.bench.paper.comparison import (
     COUNT,
-    NOT_HERE,
     PERCENT,
     PLAIN,
     Cell,
@@ -48,18 +47,17 @@ class TheoryTable:
     notes: tuple[str, ...]
 
     def runs(self, scope: Scope) -> tuple[Run, ...]:
-        """Return every run of the table on the datasets that are here."""
+        """Return every run of the table."""
         return tuple(
             scope.run(dataset, method, _NOISE, seed)
             for dataset in scope.datasets(self.datasets)
-            if scope.is_here(dataset)
             for method in methods_of(scope)
             for seed in scope.seeds
         )
 
     def needs(self, scope: Scope) -> Needs:
         """Return what has to be run."""
-        return Needs(theory=self.runs(scope))
+        return Needs(theory=scope.can_run(self.runs(scope)))
 
     def compare(self, scope: Scope, results: Results) -> Comparison:
         """Return the quantities beside the printed ones."""
@@ -77,7 +75,7 @@ class TheoryTable:
                         theirs,
                         COUNT if name == "rank" else PLAIN,
                         complexity_marks(dataset, name, method) if name in _MARKED else (),
-                        ours.words if scope.is_here(dataset) else NOT_HERE,
+                        scope.absent(dataset) if ours is ABSENT else ours.words,
                     )
                 rows.append(Row(dataset, name, cells))
         notes = [*scope.notes(), *self.notes]
@@ -106,17 +104,16 @@ class ProjectionFigure:
     row: str = "gcl-lrr"
 
     def runs(self, scope: Scope) -> tuple[Run, ...]:
-        """Return every run of the figure on the datasets that are here."""
+        """Return every run of the figure."""
         return tuple(
             scope.run(dataset, self.row, _PAIRS, seed)
             for dataset in scope.datasets(self.datasets)
-            if scope.is_here(dataset)
             for seed in scope.seeds
         )
 
     def needs(self, scope: Scope) -> Needs:
         """Return what has to be run."""
-        return Needs(theory=self.runs(scope))
+        return Needs(theory=scope.can_run(self.runs(scope)))
 
     def compare(self, scope: Scope, results: Results) -> Comparison:
         """Return the shares on the leading directions, and the curves of the first draw."""
@@ -128,12 +125,12 @@ class ProjectionFigure:
             for name in names:
                 ours = found[name].get((dataset, scope.variant(self.row), _PAIRS), ABSENT)
                 theirs = printed_number(self.target, dataset, dataset, name)
-                words = ours.words if scope.is_here(dataset) else NOT_HERE
+                words = scope.absent(dataset) if ours is ABSENT else ours.words
                 cells[name] = Cell(ours.number, theirs, PERCENT, words=words)
             rows.append(Row(dataset, self.row, cells))
         done = results.of("theory", runs)
         digests = set(done[done["status"] == "done"]["digest"])
-        drawn = [run for run in runs if digest_of(run) in digests]
+        drawn = [run for run in scope.can_run(runs) if digest_of(run) in digests]
         curves = partial(projections, drawn) if drawn else None
         notes = [*scope.notes(), *_PROJECTION_NOTES]
         return Comparison(self.target, self.title, "method", names, rows, notes, curves)

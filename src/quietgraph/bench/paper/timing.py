@@ -5,7 +5,7 @@ from typing import Final
 
 import pandas as pd
 
-from quietgraph.bench.paper.comparison import NOT_HERE, NOT_RUN, Cell, Comparison, Number, Row, Unit
+from quietgraph.bench.paper.comparison import Cell, Comparison, Number, Row, Unit
 from quietgraph.bench.paper.marks import time_marks
 from quietgraph.bench.paper.printed import printed
 from quietgraph.bench.paper.results import Needs, Results, number_of
@@ -39,18 +39,17 @@ class TimeTable:
     title: str
 
     def runs(self, scope: Scope) -> tuple[Run, ...]:
-        """Return every run on the datasets that are here, without a cache: all work is timed."""
+        """Return every run, without a cache: all work is timed."""
         return tuple(
             replace(scope.run(dataset, method, _NOISE, seed), cache=None)
             for dataset in scope.datasets(_DATASETS)
-            if scope.is_here(dataset)
             for method in _METHODS.of(scope.budget)
             for seed in scope.seeds[:_DRAWS]
         )
 
     def needs(self, scope: Scope) -> Needs:
         """Return what has to be run."""
-        return Needs(times=self.runs(scope))
+        return Needs(times=scope.can_run(self.runs(scope)))
 
     def compare(self, scope: Scope, results: Results) -> Comparison:
         """Return the ratios beside those of the printed seconds."""
@@ -67,7 +66,7 @@ class TimeTable:
 
     def _cell(self, scope: Scope, seconds: pd.DataFrame, dataset: str, method: str) -> Cell:
         variant, unit = scope.variant(method), scope.variant(UNIT_METHOD)
-        ours, words = None, NOT_RUN if scope.is_here(dataset) else NOT_HERE
+        ours, words = None, scope.absent(dataset)
         if {variant, unit} <= set(seconds.columns):
             ratios = (seconds[variant] / seconds[unit]).dropna()
             if len(ratios):
