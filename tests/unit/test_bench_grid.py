@@ -73,7 +73,7 @@ def test_seeds_are_a_count_a_range_or_a_list(text: str, seeds: list[int]) -> Non
     assert parse_seeds(text) == seeds
 
 
-@pytest.mark.parametrize("text", ["ten", "1-x", "-3", "1,b"])
+@pytest.mark.parametrize("text", ["ten", "1-x", "-3", "1,b", "0", "5-3", ","])
 def test_other_seeds_are_refused(text: str) -> None:
     with pytest.raises(InvalidParameterError, match=r"a count \(10\), a range"):
         parse_seeds(text)

@@ -77,14 +77,19 @@ def parse_seeds(text: str) -> list[int]:
     try:
         if "-" in text:
             first, _, last = text.partition("-")
-            return list(range(int(first), int(last) + 1))
-        if "," in text:
-            return [int(part) for part in text.split(",") if part.strip()]
-        return list(range(int(text)))
+            seeds = list(range(int(first), int(last) + 1))
+        elif "," in text:
+            seeds = [int(part) for part in text.split(",") if part.strip()]
+        else:
+            seeds = list(range(int(text)))
     except ValueError:
+        seeds = []
+    if not seeds:
         raise InvalidParameterError(
-            f"seeds must be a count (10), a range (1000-1009) or a list (3,5), got '{text}'."
-        ) from None
+            "seeds must be a count (10), a range (1000-1009; 7-7 is seed 7 alone) or a list (3,5) "
+            f"of at least one draw, got '{text}'."
+        )
+    return seeds
 
 
 @cache

@@ -35,7 +35,9 @@ def run(  # noqa: PLR0917
         str, typer.Option(help="Names, variants (gcl-lrr:rank_weight=0), or all.")
     ] = "gcn,gcl-lrr,gcl-lr-attention",
     noise: Annotated[str, typer.Option(help="Settings: none,symmetric:0.4,...")] = "symmetric:0.4",
-    seeds: Annotated[str, typer.Option(help="A count, a range (1000-1009) or a list.")] = "10",
+    seeds: Annotated[
+        str, typer.Option(help="A count (10: seeds 0 to 9), a range (1000-1009) or a list.")
+    ] = "10",
     store: StoreOption = Path("results.sqlite"),
     jobs: Annotated[
         int | None,

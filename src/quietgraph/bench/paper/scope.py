@@ -9,7 +9,7 @@ from quietgraph.bench.datasets import describe
 from quietgraph.bench.grid import parse_seeds
 from quietgraph.bench.paper.comparison import NOT_HERE, NOT_RUN
 from quietgraph.bench.protocol import Run
-from quietgraph.errors import InvalidParameterError, UnknownNameError
+from quietgraph.errors import UnknownNameError
 
 SEEDS: Final = {"smoke": "0-1", "small": "1000-1004", "full": "1000-1009"}
 BUDGETS: Final = tuple(SEEDS)
@@ -105,6 +105,4 @@ def make_scope(
     if budget not in BUDGETS:
         raise UnknownNameError("budget", budget, BUDGETS)
     draws = tuple(parse_seeds(seeds or SEEDS[budget]))
-    if not draws:
-        raise InvalidParameterError(f"--seeds must name at least one draw, got '{seeds}'.")
     return Scope(budget, draws, data_root, cache)
