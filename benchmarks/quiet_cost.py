@@ -10,6 +10,7 @@ import argparse
 
 import numpy as np
 import torch
+from threadpoolctl import threadpool_limits
 
 import quietgraph as qg
 from quietgraph.bench.given import given_of
@@ -30,6 +31,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
+    threadpool_limits(options.threads)  # of NumPy's and SciPy's products as well
     print("| dataset | gcl-lr-attention s | quiet s | ratio | n |\n|---|---|---|---|---|")
     for name in options.datasets.split(","):
         times = [[seconds(name, each, seed) for each in METHODS] for seed in range(options.repeats)]
