@@ -16,7 +16,13 @@ from quietgraph.classify import (
 )
 from quietgraph.embed import normalised_adjacency
 from quietgraph.graph import CSR
-from quietgraph.methods.quiet_pool import Candidate, better_names, mend_labels, renamed
+from quietgraph.methods.quiet_pool import (
+    Candidate,
+    better_names,
+    class_biases,
+    mend_labels,
+    renamed,
+)
 from quietgraph.methods.task import Task
 from quietgraph.rng import torch_generator
 from quietgraph.testing import small_problem
@@ -191,3 +197,32 @@ def test_mending_helps_where_one_class_is_taken_for_another() -> None:
     hits = [float((model.predict() == problem.classes).mean()) for model in fits]
     assert hits[1] >= hits[0]
     assert not any("mended" in name for name in fits[0].notes_)
+
+
+def test_biases_find_out_that_classes_are_not_equally_frequent() -> None:
+    draws = torch_generator(3)
+    classes = (torch.rand(400, generator=draws) < 0.9).long()
+    scores = 0.5 * F.one_hot(classes, 2) + 0.5 * torch.randn(400, 2, generator=draws)
+    wrong = torch.rand(400, generator=draws) < 0.2
+    labels = torch.where(wrong, 1 - classes, classes)
+    biases = class_biases(scores, labels, generator=torch_generator(0))
+    assert biases[1] > biases[0]
+    before, after = (
+        (each.argmax(dim=1) == classes).float().mean() for each in (scores, scores + biases)
+    )
+    assert after > before + 0.05
+
+
+def test_scores_that_are_right_get_no_bias() -> None:
+    labels = torch.arange(60) % 3
+    scores = F.one_hot(labels, 3).float()
+    assert not class_biases(scores, labels, generator=torch_generator(0)).any()
+
+
+def test_biases_are_an_option_that_changes_answers_for_new_graphs_too() -> None:
+    graph = fit_arguments()[0]
+    plain, biased = quiet(biased=False), quiet()
+    assert "biases" not in plain.state_
+    shift = biased.state_["biases"]
+    assert shift.shape == (len(biased.classes_),)
+    np.testing.assert_allclose(biased.predict_proba(graph), biased.predict_proba(), atol=1e-4)

@@ -25,8 +25,10 @@ from quietgraph.methods.quiet_pool import (
     Candidate,
     Pool,
     better_names,
+    class_biases,
     clusters,
     logistics,
+    mean_lead,
     mend_labels,
     renamed,
     ridges,
@@ -81,6 +83,9 @@ class Quiet(TwoStageClassifier):
         low=0,
         after_embedding=True,
     )
+    biased: bool = param(
+        True, "learn one bias per class from validation labels", after_embedding=True
+    )
     refit: bool = param(
         False, "fit the chosen ones again on training and validation labels", after_embedding=True
     )
@@ -124,13 +129,26 @@ class Quiet(TwoStageClassifier):
             labels = mend_labels(_consensus(features, _members(pool, shares, features)), task)
             if torch.equal(labels[task.train], lessons[-1][task.train]):
                 break
+        members = _members(pool, shares, features)
+        biases = self._biases(features, members, task)
         if self.refit:
             wider = replace(task, train=task.train | task.validation)
             for number, labels in enumerate(lessons):
                 found = self._pool(features, replace(wider, labels=labels), number)
                 pool |= found | renamed(found, orders)
-        members = _members(pool, shares, features)
-        return members, {f"share of {name}": share for name, share in shares.items()}
+            members = _members(pool, shares, features)
+        return members | biases, {f"share of {name}": share for name, share in shares.items()}
+
+    def _biases(
+        self, features: dict[str, Tensor], members: dict[str, Tensor], task: Task
+    ) -> dict[str, Tensor]:
+        """Return the bias of each class, chosen on the (noisy) validation labels."""
+        if not self.biased:
+            return {}
+        held_out = {kind: rows[task.validation] for kind, rows in features.items()}
+        draws = torch_generator(task.seed, "class biases")
+        scores = _consensus(held_out, members)
+        return {"biases": class_biases(scores, task.labels[task.validation], generator=draws)}
 
     def _shares(self, pool: Pool, features: dict[str, Tensor], task: Task) -> dict[str, float]:
         """Return how much each candidate counts, by its lag on the (noisy) validation labels."""
@@ -213,7 +231,7 @@ def _members(
     """Return the tensors of a committee."""
     chosen = {name: pool[name] for name in shares}
     # Scores of all kinds on one scale: the mean lead of the best class is 1.
-    leads = {name: _mean_lead(scores) for name, scores in scores_of(chosen, features)}
+    leads = {name: mean_lead(scores) for name, scores in scores_of(chosen, features)}
     members = {}
     for number, (name, share) in enumerate(shares.items()):
         kind, weight, bias = pool[name]
@@ -224,7 +242,7 @@ def _members(
 
 
 def _consensus(features: dict[str, Tensor], members: dict[str, Tensor]) -> Scores:
-    """Return the logarithm of the candidates' mean probabilities [nodes, classes]."""
+    """Return the logarithm of the candidates' mean probabilities, biased [nodes, classes]."""
     names = [name.removesuffix(".share") for name in members if name.endswith(".share")]
     committee = {
         name: Candidate(name.partition(".")[2], members[f"{name}.weight"], members[f"{name}.bias"])
@@ -233,13 +251,7 @@ def _consensus(features: dict[str, Tensor], members: dict[str, Tensor]) -> Score
     total: Tensor | float = 0.0
     for name, scores in scores_of(committee, features):
         total = total + float(members[f"{name}.share"]) * scores.softmax(dim=1)
-    return torch.as_tensor(total).clamp_min(1e-12).log()
-
-
-def _mean_lead(scores: Scores) -> Tensor:
-    """Return by how much the best class is ahead of the second on average."""
-    top = scores.topk(2, dim=1).values
-    return (top[:, 0] - top[:, 1]).mean().clamp_min(1e-12)
+    return torch.as_tensor(total).clamp_min(1e-12).log() + members.get("biases", 0.0)
 
 
 def _smoothed(graph: Graph, seed: int) -> Tensor:
