@@ -245,3 +245,18 @@ def test_datasets_by_name_can_be_corrected_but_not_where_they_are_scored(
     assert facts["labels"]["changes"][0].startswith("1 labels corrected by")
     assert facts["labels"]["given"] == 198
     assert "test_accuracy" in facts["metrics"]
+
+
+def test_where_neighbours_are_unlike_it_names_better_methods(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Two classes, and every edge joins one of each.
+    nodes = [f"n{index},{index % 2},{'ab'[index % 2]}" for index in range(60)]
+    edges = [f"n{index},n{(index + step) % 60}" for index in range(60) for step in (1, 3)]
+    (tmp_path / "nodes.csv").write_text("id,value,label\n" + "\n".join(nodes))
+    (tmp_path / "edges.csv").write_text("source,target\n" + "\n".join(edges))
+    wrong_fix = ("--fix", "nowhere.csv")  # ends it before it trains
+    assert run_command("fit", str(tmp_path), *wrong_fix) == 2
+    assert "0% of edges join equal labels, 50% would by chance" in capsys.readouterr().err
+    assert run_command("fit", str(tmp_path), "--method", "tedgcn", *wrong_fix) == 2
+    assert "by chance" not in capsys.readouterr().err

@@ -33,6 +33,7 @@ from quietgraph.embed.checkpoint import use_checkpoints
 from quietgraph.embed.parts import WHOLE_UP_TO
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph.readers import read_corrections
+from quietgraph.graph.readers.labels import chance_homophily, edge_homophily
 from quietgraph.methods import NodeClassifier, get_method
 from quietgraph.params import parse_assignments
 from quietgraph.report.fit_run import FitRun, write_run
@@ -115,6 +116,8 @@ def fit(  # noqa: PLR0917
             train_along(model, given.graph, checkpoints)
             return
         _say_understood(given, setting)
+        if method is None and name == DEFAULT_METHOD:
+            _say_unlike(given)
         say_parts(model, given.graph, world)
         given = given.correct(read_corrections(fix)) if fix else given
         with progress_bars(), use_checkpoints(checkpoints):
@@ -167,6 +170,18 @@ def _print_results(run: FitRun, folder: Path) -> None:
     results.print(table)
     results.print(run.suspects_sentence())
     results.print(f"report: {folder / 'report.html'}")
+
+
+def _say_unlike(given: Given) -> None:
+    """Say where the default is the wrong method: it takes neighbours for alike."""
+    alike = edge_homophily(given.graph, given.labels)
+    chance = chance_homophily(given.graph, given.labels)
+    if alike is not None and chance is not None and alike < chance:
+        say(
+            f"[yellow]note:[/] {alike:.0%} of edges join equal labels, {chance:.0%} would by "
+            "chance: for graphs of unlike neighbours try --method tedgcn, or --method "
+            "gcl-lr-attention --set encoder=tedgcn."
+        )
 
 
 def _say_understood(given: Given, setting: NoiseSetting) -> None:

@@ -12,6 +12,7 @@ from quietgraph.graph.readers.columns import MISSING_WORDS
 from quietgraph.types import UNKNOWN
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
+_FEW_EDGES = 30  # directed ones between labelled nodes, below which nothing is said of them
 _CODE = re.compile(r"[+-]?0\d+")  # 007 is a name, not seven
 _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -48,6 +49,17 @@ def edge_homophily(graph: Graph, labels: _Array) -> float | None:
     first, second = codes[graph.edge_index.numpy()]
     both = (first >= 0) & (second >= 0)
     return float((first == second)[both].mean()) if both.any() else None
+
+
+def chance_homophily(graph: Graph, labels: _Array) -> float | None:
+    """Return what `edge_homophily` would be if labels met by chance; None with few such edges."""
+    codes = pd.factorize(labels)[0]
+    ends = codes[graph.edge_index.numpy()]
+    ends = ends[:, (ends >= 0).all(axis=0)]
+    if ends.shape[1] < _FEW_EDGES:
+        return None
+    shares = np.bincount(ends.ravel()) / ends.size
+    return float(np.square(shares).sum())
 
 
 def _whole_numbers(found: list[Any]) -> list[Any]:
