@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from scipy.optimize import minimize
+from threadpoolctl import ThreadpoolController
 from torch import Tensor
 
 from quietgraph.types import Embeddings, Labels, Mask, Scores
@@ -63,6 +65,19 @@ def logistic_path(
     rows: Embeddings, labels: Labels, num_classes: int, strengths: Iterable[float]
 ) -> dict[float, tuple[Tensor, Tensor]]:
     """Return weight [dim, classes] and bias [classes] for every strength, strongest first."""
+    # Problems this small lose more by BLAS threads that wait beside torch's than they gain.
+    with _blas().limit(limits=1, user_api="blas"):
+        return _logistic_path(rows, labels, num_classes, strengths)
+
+
+@cache  # looking for the libraries takes milliseconds
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _logistic_path(
+    rows: Embeddings, labels: Labels, num_classes: int, strengths: Iterable[float]
+) -> dict[float, tuple[Tensor, Tensor]]:
     # Centring leaves the solutions as they are, since the intercept is free, and speeds them up.
     mean = rows.double().mean(dim=0)
     points, basis = _coordinates((rows.double() - mean).cpu().numpy())
