@@ -13,10 +13,12 @@ from quietgraph.classify import (
     self_trained_ridge,
     smooth_rows,
     smoothed_attributes,
+    unit_attributes,
 )
 from quietgraph.embed import normalised_adjacency
 from quietgraph.graph import CSR
 from quietgraph.methods.quiet_pool import (
+    FAMILIES,
     Candidate,
     better_names,
     class_biases,
@@ -44,10 +46,12 @@ def test_smoothed_attributes_keep_the_angles_of_the_dense_formula() -> None:
     for hop in range(1, 9):
         total += torch.linalg.matrix_power(operator.to_dense(), hop) @ unit / 8
     rows = F.normalize(0.05 * unit + 0.95 * total, dim=1)
-    fast = smoothed_attributes(operator, graph.features, generator=torch_generator(0))
+    own = unit_attributes(graph.features, generator=torch_generator(0))
+    fast = smoothed_attributes(operator, own)
     torch.testing.assert_close(fast @ fast.T, rows @ rows.T, atol=1e-3, rtol=1e-3)
     sparse = CSR.from_scipy(graph.features.numpy())
-    same = smoothed_attributes(operator, sparse, generator=torch_generator(0))
+    own = unit_attributes(sparse, generator=torch_generator(0))
+    same = smoothed_attributes(operator, own)
     torch.testing.assert_close(same @ same.T, fast @ fast.T, atol=1e-3, rtol=1e-3)
 
 
@@ -120,10 +124,40 @@ def test_the_committee_counts_its_members_by_validation_and_tells_so() -> None:
     assert len(set(best_only)) == 1  # the best, or those level with it
 
 
-@pytest.mark.parametrize("families", ["ridge", "logistic", "clusters"])
-def test_a_pool_of_one_family_has_no_other(families: str) -> None:
-    word = {"ridge": "ridge ", "logistic": "logistic ", "clusters": "clusters "}[families]
-    assert all(word in name for name in quiet(families=families).notes_)
+FAMILY_WORDS = {"ridge": "ridge ", "logistic": "logistic w", "clusters": "clusters "}
+FAMILY_WORDS |= {"own": "logistic own"}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_pool_of_one_family_has_no_other(family: str) -> None:
+    names = pool_names(family)
+    assert names == {name for name in pool_names("all") if name in names}
+    assert any(FAMILY_WORDS[family] in name for name in names)
+    assert names | pool_names(f"no-{family}") == pool_names("all")
+    assert not names & pool_names(f"no-{family}")
+
+
+def pool_names(families: str) -> set[str]:
+    """Return everyone in the pool: with endless caution nobody is too far behind."""
+    return set(quiet(families=families, caution=1e6, mending=0).notes_)
+
+
+def test_own_attributes_lead_where_neighbours_say_nothing() -> None:
+    draws = np.random.default_rng(0)
+    classes = np.arange(300) % 3
+    features = np.eye(30)[classes] + 0.3 * draws.standard_normal((300, 30))
+    ends = draws.integers(300, size=(2, 3000))
+    graph = qg.Graph.from_arrays(features.astype(np.float32), ends)
+    labels = np.where(np.arange(300) < 160, classes, -1)
+    validation = (np.arange(300) >= 60) & (labels >= 0)
+    test = labels < 0
+
+    def hits(families: str) -> float:
+        model = qg.Quiet(epochs=5, families=families).fit(graph, labels, validation)
+        return float((model.predict()[test] == classes[test]).mean())
+
+    assert hits("all") > 0.95
+    assert hits("all") > hits("no-own") + 0.1
 
 
 def test_without_the_encoder_embeddings_play_no_part() -> None:

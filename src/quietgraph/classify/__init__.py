@@ -15,6 +15,7 @@ from quietgraph.classify.smoothing import (
     leading_directions,
     smooth_rows,
     smoothed_attributes,
+    unit_attributes,
 )
 from quietgraph.classify.suspects import suspect_table
 
@@ -38,4 +39,5 @@ __all__ = [
     "smoothed_attributes",
     "stratified_folds",
     "suspect_table",
+    "unit_attributes",
 ]

@@ -10,7 +10,11 @@ import torch.nn.functional as F
 
 from quietgraph.classify.logistic import logistic_path
 from quietgraph.classify.out_of_fold import out_of_fold
-from quietgraph.classify.smoothing import leading_directions, smoothed_attributes
+from quietgraph.classify.smoothing import (
+    leading_directions,
+    smoothed_attributes,
+    unit_attributes,
+)
 from quietgraph.embed import normalised_adjacency
 from quietgraph.graph import Graph
 from quietgraph.rng import torch_generator
@@ -35,8 +39,8 @@ def attribute_opinion(
         seed: For folds, samples and projections.
     """
     draws = torch_generator(seed, "smoothed attributes")
-    operator = normalised_adjacency(graph)
-    rows = smoothed_attributes(operator, graph.features, most_columns=_DIRECTIONS, generator=draws)
+    unit = unit_attributes(graph.features, most_columns=_DIRECTIONS, generator=draws)
+    rows = smoothed_attributes(normalised_adjacency(graph), unit)
     rows -= rows.mean(dim=0)
     draws = torch_generator(seed, "attribute directions")
     rows = F.normalize(rows @ leading_directions(rows, _DIRECTIONS, generator=draws), dim=1)

@@ -26,22 +26,31 @@ def smooth_rows(operator: CSR, rows: Embeddings, *, steps: int = 10, keep: float
     return F.normalize(smooth, dim=1)
 
 
+def unit_attributes(
+    features: Features, *, most_columns: int = 1024, generator: torch.Generator
+) -> Tensor:
+    """Return attributes in unit rows [nodes, columns].
+
+    Attributes of large graphs that are wider than `most_columns` are projected on so many at
+    random, which keeps rows of about unit length.
+    """
+    return _narrow(normalise_rows(features, "l2"), most_columns, generator)
+
+
 def smoothed_attributes(
-    operator: CSR,
-    features: Features,
-    *,
-    hops: int = 8,
-    keep: float = 0.05,
-    most_columns: int = 1024,
-    generator: torch.Generator,
+    operator: CSR, attributes: Tensor, *, hops: int = 8, keep: float = 0.05
 ) -> Tensor:
     """Return attributes averaged over up to `hops` hops, in unit rows [nodes, columns].
 
-    Unit rows of keep X + (1 - keep) mean_k A^k X. Attributes of large graphs that are wider than
-    `most_columns` are projected on so many at random first.
+    Unit rows of keep X + (1 - keep) mean_k A^k X.
+
+    Args:
+        operator: The normalised adjacency A.
+        attributes: One unit row per node X [nodes, columns].
+        hops: The longest way an attribute goes.
+        keep: Share of the own row.
     """
-    hop = _narrow(normalise_rows(features, "l2"), most_columns, generator)
-    total = keep * hop
+    hop, total = attributes, keep * attributes
     for _ in range(hops):
         hop = propagate(operator, hop)
         total += (1 - keep) / hops * hop

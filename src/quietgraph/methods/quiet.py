@@ -16,22 +16,21 @@ from quietgraph.classify import (
     mean_direction,
     smooth_rows,
     smoothed_attributes,
+    unit_attributes,
 )
 from quietgraph.embed import normalised_adjacency
 from quietgraph.graph import Graph
 from quietgraph.methods.cache import Embedded
 from quietgraph.methods.gcl_lrr import GCLLRR
 from quietgraph.methods.quiet_pool import (
+    FAMILIES,
     Candidate,
     Pool,
     better_names,
     class_biases,
-    clusters,
-    logistics,
     mean_lead,
     mend_labels,
     renamed,
-    ridges,
     scores_of,
 )
 from quietgraph.methods.task import Task
@@ -68,7 +67,7 @@ class Quiet(TwoStageClassifier):
     families: str = param(
         "all",
         "kinds of classifiers in the pool",
-        choices=("all", "ridge", "logistic", "clusters", "no-logistic", "no-clusters"),
+        choices=("all", *FAMILIES, *(f"no-{family}" for family in FAMILIES)),
         after_embedding=True,
     )
     caution: float = param(
@@ -171,32 +170,32 @@ class Quiet(TwoStageClassifier):
         self, embeddings: Embeddings, graph: Graph, state: dict[str, Tensor]
     ) -> dict[str, Tensor]:
         """Return the kinds of features that candidates see, by name [nodes, columns]."""
-        centred = _smoothed(graph, int(state["seed"])) - state["attribute_mean"]
-        own = F.normalize(centred @ state["attribute_directions"], dim=1)
-        flat = F.normalize(own @ state["attribute_flattening"], dim=1)
+        own, smoothed = _attributes(graph, int(state["seed"]))
+        centred = smoothed - state["attribute_mean"]
+        around = F.normalize(centred @ state["attribute_directions"], dim=1)
+        flat = F.normalize(around @ state["attribute_flattening"], dim=1)
         if not self.encoder:
-            return {"attributes": own, "attribute clusters": flat}
+            return {"own": own, "attributes": around, "attribute clusters": flat}
         rows = centre_rows(embeddings, state["mean"])
         smooth = smooth_rows(normalised_adjacency(graph), rows)
         attended = F.normalize(smooth @ state["attention"], dim=1)
         clusters = F.normalize(smooth @ state["flattening"], dim=1)
         return {
-            "attributes": own,
-            "wide": torch.cat([smooth, attended, own], dim=1),
-            "both": torch.cat([rows, own], dim=1) / math.sqrt(2),
+            "own": own,
+            "attributes": around,
+            "wide": torch.cat([smooth, attended, around], dim=1),
+            "both": torch.cat([rows, around], dim=1) / math.sqrt(2),
             "clusters": clusters,
             "joint clusters": torch.cat([clusters, flat], dim=1) / math.sqrt(2),
         }
 
     def _pool(self, features: dict[str, Tensor], task: Task, times_mended: int = 0) -> Pool:
         """Return every candidate that learns from the labels of a task, by name."""
+        wanted = self.families.removeprefix("no-")
         pool: Pool = {}
-        if self.families in ("all", "ridge", "no-logistic", "no-clusters"):
-            pool |= ridges(features, task)
-        if self.families in ("all", "logistic", "no-clusters"):
-            pool |= logistics(features, task)
-        if self.families in ("all", "clusters", "no-logistic"):
-            pool |= clusters(features, task)
+        for family, learn in FAMILIES.items():
+            if wanted == "all" or (family == wanted) != self.families.startswith("no-"):
+                pool |= learn(features, task)
         after = f", labels mended {times_mended} x" if times_mended else ""
         return {f"{name}{after}": candidate for name, candidate in pool.items()}
 
@@ -207,7 +206,7 @@ class Quiet(TwoStageClassifier):
 
 def _prepare(embeddings: Embeddings, graph: Graph, seed: int) -> dict[str, Tensor]:
     """Return what the features need to know of all nodes."""
-    attributes = _smoothed(graph, seed)
+    attributes = _attributes(graph, seed)[1]
     mean = attributes.mean(dim=0)
     draws = torch_generator(seed, "attribute directions")
     directions = leading_directions(attributes - mean, _ATTRIBUTES, generator=draws)
@@ -254,6 +253,8 @@ def _consensus(features: dict[str, Tensor], members: dict[str, Tensor]) -> Score
     return torch.as_tensor(total).clamp_min(1e-12).log() + members.get("biases", 0.0)
 
 
-def _smoothed(graph: Graph, seed: int) -> Tensor:
+def _attributes(graph: Graph, seed: int) -> tuple[Tensor, Tensor]:
+    """Return unit rows of the nodes' own attributes, and of their neighbourhoods'."""
     draws = torch_generator(seed, "smoothed attributes")
-    return smoothed_attributes(normalised_adjacency(graph), graph.features, generator=draws)
+    own = unit_attributes(graph.features, generator=draws)
+    return own, smoothed_attributes(normalised_adjacency(graph), own)

@@ -1,7 +1,7 @@
 """What `quiet` chooses from: linear classifiers that bear with wrong labels."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, TypeAlias
 
 import torch
@@ -64,8 +64,17 @@ def ridges(features: dict[str, Tensor], task: Task) -> Pool:
 
 def logistics(features: dict[str, Tensor], task: Task) -> Pool:
     """Return logistic regressions on the training labels."""
+    return _logistics(features, task, ("wide", "attributes"))
+
+
+def own_logistics(features: dict[str, Tensor], task: Task) -> Pool:
+    """Return those that see no neighbour: they lead where neighbours are unlike."""
+    return _logistics(features, task, ("own",))
+
+
+def _logistics(features: dict[str, Tensor], task: Task, kinds: tuple[str, ...]) -> Pool:
     pool = {}
-    for kind in ("wide", "attributes"):
+    for kind in kinds:
         if kind not in features:
             continue
         path = logistic_path(
@@ -101,6 +110,14 @@ def clusters(features: dict[str, Tensor], task: Task) -> Pool:
                         again = self_trained_ridge(features[taught], chances)
                         pool[f"{taught} taught by {name}"] = Candidate(taught, again, nothing)
     return pool
+
+
+FAMILIES: Final[dict[str, Callable[[dict[str, Tensor], Task], Pool]]] = {
+    "ridge": ridges,
+    "logistic": logistics,
+    "clusters": clusters,
+    "own": own_logistics,
+}
 
 
 def mend_labels(scores: Scores, task: Task) -> Labels:
