@@ -173,14 +173,13 @@ def _print_results(run: FitRun, folder: Path) -> None:
 
 
 def _say_unlike(given: Given) -> None:
-    """Say where the default is the wrong method: it takes neighbours for alike."""
+    """Say where a method for unlike neighbours may do better than the default."""
     alike = edge_homophily(given.graph, given.labels)
     chance = chance_homophily(given.graph, given.labels)
     if alike is not None and chance is not None and alike < chance:
         say(
             f"[yellow]note:[/] {alike:.0%} of edges join equal labels, {chance:.0%} would by "
-            "chance: for graphs of unlike neighbours try --method tedgcn, or --method "
-            "gcl-lr-attention --set encoder=tedgcn."
+            "chance. Where neighbours are unlike, --beside tedgcn may do better: it compares."
         )
 
 
