@@ -179,7 +179,7 @@ def _say_unlike(given: Given) -> None:
     if alike is not None and chance is not None and alike < chance:
         say(
             f"[yellow]note:[/] {alike:.0%} of edges join equal labels, {chance:.0%} would by "
-            "chance. Where neighbours are unlike, --beside tedgcn may do better: it compares."
+            "chance. Where neighbours are unlike, tedgcn may do better: --beside tedgcn compares."
         )
 
 

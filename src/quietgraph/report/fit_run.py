@@ -64,6 +64,8 @@ class FitRun:
         table, wrong = self.suspects, self.given.wrong()
         accused = table[table["suggested"] != table["given"]]
         looks = f"{len(accused)} of {len(table)} labels look wrong"
+        if not len(accused) and not wrong.any():
+            return f"None of {len(table)} labels looks wrong"
         if not wrong.any():
             return f"{looks}, {int(table['is_issue'].sum())} of them probably are"
         first = table.head(20)
