@@ -96,7 +96,8 @@ def _tests(table: AccuracyTable, scope: Scope, results: Results) -> dict[Any, An
 
 def _words(test: dict[str, Any]) -> str:
     if test["n"] < 2:
-        return f"{test['n']} shared draws"
+        draws = "one draw is" if test["n"] else "no draw is"
+        return f"no test: {draws} shared with {test['baseline']}"
     holm = "" if pd.isna(test["t_holm"]) else f", Holm {test['t_holm']:.3f}"
     return f"{100 * test['difference']:+.1f} points against {test['baseline']}{holm}"
 
