@@ -10,6 +10,7 @@ from quietgraph.classify import (
     fit_mixture,
     flattening,
     leading_directions,
+    neighbour_likeness,
     self_trained_ridge,
     smooth_rows,
     smoothed_attributes,
@@ -18,7 +19,6 @@ from quietgraph.classify import (
 from quietgraph.embed import normalised_adjacency
 from quietgraph.graph import CSR
 from quietgraph.methods.quiet_pool import (
-    FAMILIES,
     Candidate,
     better_names,
     class_biases,
@@ -125,16 +125,14 @@ def test_the_committee_counts_its_members_by_validation_and_tells_so() -> None:
 
 
 FAMILY_WORDS = {"ridge": "ridge ", "logistic": "logistic w", "clusters": "clusters "}
-FAMILY_WORDS |= {"own": "logistic own"}
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", FAMILY_WORDS)
 def test_a_pool_of_one_family_has_no_other(family: str) -> None:
-    names = pool_names(family)
-    assert names == {name for name in pool_names("all") if name in names}
+    names, others = pool_names(family), pool_names(f"no-{family}")
     assert any(FAMILY_WORDS[family] in name for name in names)
-    assert names | pool_names(f"no-{family}") == pool_names("all")
-    assert not names & pool_names(f"no-{family}")
+    assert names | others == pool_names("all")
+    assert not names & others
 
 
 def pool_names(families: str) -> set[str]:
@@ -142,22 +140,54 @@ def pool_names(families: str) -> set[str]:
     return set(quiet(families=families, caution=1e6, mending=0).notes_)
 
 
+def test_own_attributes_join_the_pool_only_where_neighbours_are_not_alike() -> None:
+    for alike in (False, True):
+        graph, labels, validation, _ = drawn_neighbours(alike=alike)
+        model = qg.Quiet(epochs=5, caution=1e6, mending=0).fit(graph, labels, validation)
+        assert any("own" in name for name in model.notes_) != alike
+    assert all("own" in name for name in pool_names("own"))
+
+
 def test_own_attributes_lead_where_neighbours_say_nothing() -> None:
-    draws = np.random.default_rng(0)
-    classes = np.arange(300) % 3
-    features = np.eye(30)[classes] + 0.3 * draws.standard_normal((300, 30))
-    ends = draws.integers(300, size=(2, 3000))
-    graph = qg.Graph.from_arrays(features.astype(np.float32), ends)
-    labels = np.where(np.arange(300) < 160, classes, -1)
-    validation = (np.arange(300) >= 60) & (labels >= 0)
-    test = labels < 0
+    graph, labels, validation, classes = drawn_neighbours(alike=False)
 
     def hits(families: str) -> float:
         model = qg.Quiet(epochs=5, families=families).fit(graph, labels, validation)
-        return float((model.predict()[test] == classes[test]).mean())
+        return float((model.predict() == classes)[labels < 0].mean())
 
     assert hits("all") > 0.95
     assert hits("all") > hits("no-own") + 0.1
+
+
+def drawn_neighbours(*, alike: bool):
+    """Return a graph whose attributes tell the class, and whose edges tell it too or nothing."""
+    draws = np.random.default_rng(0)
+    classes = np.arange(300) % 3
+    features = np.eye(30)[classes] + 0.3 * draws.standard_normal((300, 30))
+    edges = draws.integers(300, size=(2, 3000))
+    if alike:
+        edges = edges[:, classes[edges[0]] == classes[edges[1]]]
+    graph = qg.Graph.from_arrays(features.astype(np.float32), edges)
+    labels = np.where(np.arange(300) < 160, classes, -1)
+    return graph, labels, (np.arange(300) >= 60) & (labels >= 0), classes
+
+
+def test_likeness_of_neighbours_is_their_mean_cosine_less_the_mean_row() -> None:
+    graph = small_problem()[0].graph
+    rows = graph.features - graph.features.mean(dim=0)
+    cosines = F.normalize(rows, dim=1) @ F.normalize(rows, dim=1).T
+    slow = float(cosines[graph.adjacency.to_dense() > 0].mean())
+    draws = torch_generator(0)
+    assert neighbour_likeness(graph.edge_index, graph.features, generator=draws) == pytest.approx(
+        slow, abs=1e-5
+    )
+    few = [
+        neighbour_likeness(graph.edge_index, graph.features, most_edges=50, generator=draws)
+        for _ in range(200)
+    ]
+    assert np.mean(few) == pytest.approx(slow, abs=0.02)
+    nothing = torch.zeros(2, 0, dtype=torch.int64)
+    assert neighbour_likeness(nothing, graph.features, generator=draws) == 0
 
 
 def test_without_the_encoder_embeddings_play_no_part() -> None:

@@ -13,6 +13,7 @@ from quietgraph.classify.mixture import fit_mixture, self_trained_ridge
 from quietgraph.classify.smoothing import (
     flattening,
     leading_directions,
+    neighbour_likeness,
     smooth_rows,
     smoothed_attributes,
     unit_attributes,
@@ -33,6 +34,7 @@ __all__ = [
     "logistic_path",
     "low_rank_attention",
     "mean_direction",
+    "neighbour_likeness",
     "ridge_path",
     "self_trained_ridge",
     "smooth_rows",

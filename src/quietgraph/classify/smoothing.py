@@ -57,6 +57,27 @@ def smoothed_attributes(
     return F.normalize(total, dim=1)
 
 
+def neighbour_likeness(
+    edges: Tensor, attributes: Tensor, *, most_edges: int = 5000, generator: torch.Generator
+) -> float:
+    """Return the mean cosine of neighbours' attributes less their mean; 0 is that of any two nodes.
+
+    Args:
+        edges: Both ends of each edge [2, edges].
+        attributes: One row per node [nodes, columns].
+        most_edges: With more, so many are drawn.
+        generator: Draws them.
+    """
+    if edges.shape[1] > most_edges:
+        picks = torch.randint(edges.shape[1], (most_edges,), generator=generator)
+        edges = edges[:, picks.to(edges.device)]
+    if edges.shape[1] == 0:
+        return 0.0
+    mean = attributes.mean(dim=0)
+    first, second = (F.normalize(attributes[end] - mean, dim=1) for end in edges)
+    return float((first * second).sum(dim=1).mean())
+
+
 def leading_directions(matrix: Tensor, rank: int, *, generator: torch.Generator) -> Tensor:
     """Return the leading right singular vectors by subspace iteration [columns, rank]."""
     rank = min(rank, *matrix.shape)
