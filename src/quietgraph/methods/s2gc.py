@@ -27,7 +27,8 @@ from quietgraph.types import Embeddings, Scores
 _DECAYS = (1e-6, 1e-5, 1e-4, 1e-3)
 _COLUMNS = 512  # propagated at once, so that wide sparse features are never dense twice
 _ENTRIES = 2**25  # nodes x columns at once: five such matrices of 128 MB are in use
-_OTHERS = {"learning_rate": 0.1, "weight_decay": None}
+# Of graphs without published settings. Products have many words: in L1 rows each is too small.
+_OTHERS = {"learning_rate": 0.1, "weight_decay": None, "feature_norm": "l2", "epochs": 300}
 
 
 @final
