@@ -190,6 +190,28 @@ def test_p_values_name_the_best_baseline_and_the_difference(scope: Scope) -> Non
     assert "points against s2gc, Holm" in cell.words
 
 
+@pytest.mark.parametrize(
+    ("draws", "words"),
+    [
+        (1, "no test: one draw is shared with s2gc"),
+        (3, "no test: +5.0 points against s2gc in each of 3 draws"),
+    ],
+)
+def test_p_values_that_cannot_be_say_why(scope: Scope, draws: int, words: str) -> None:
+    names = (("cora",), ("s2gc", "gcl-lrr"), ("symmetric:0.4",))
+    extents = (Extent(each, each, each) for each in names)
+    small = SignificanceTable("p-values", "", (AccuracyTable("classification", "", *extents),))
+
+    def make(run: Run) -> Record:
+        if run.method == "s2gc" and run.seed not in scope.seeds[:draws]:
+            return record(run, "failed")
+        return record(run, test_accuracy=0.75 if run.method == "gcl-lrr" else 0.7)
+
+    cell = small.compare(scope, results_of(small.needs(scope), make)).rows[0].cells["symmetric:0.4"]
+    assert cell.ours is None
+    assert cell.words == words
+
+
 def test_p_values_without_a_baseline_are_not_run(scope: Scope) -> None:
     empty = results_of(Needs(), accuracy_of)
     shown = P_VALUES.compare(scope, empty)

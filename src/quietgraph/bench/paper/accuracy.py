@@ -31,8 +31,8 @@ _ALL: Final = (*BASELINES, *PAPER, "graphcl", "quiet")
 _TED: Final = tuple(f"{name}:encoder=tedgcn" for name in PAPER)
 _PROBED: Final = ("sugrl", "merit", "sfa")
 _ALL_AT_SMALL: Final = ("cora", "citeseer")
-# The three best of the paper's baselines over the cells of Cora and CiteSeer that have five draws.
-_FEW: Final = ("gcn", "s2gc", "sugrl", "ariel", "merit", *PAPER, "quiet")
+# The three best of the paper's baselines over the informative cells of Cora and CiteSeer.
+_FEW: Final = ("gcn", "s2gc", "merit", "sel-cl", "jo-src", *PAPER, "quiet")
 _SHARES: Final = tuple(f"0.{step}" for step in range(1, 10))
 
 

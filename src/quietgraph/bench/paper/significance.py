@@ -63,7 +63,8 @@ class SignificanceTable:
             test = tests.get((dataset, noise, scope.variant(row)))
             theirs = printed(self.target, dataset, row, noise)
             marks = copy_marks(theirs.copied_from) if theirs else ()
-            ours = Number(test["t_p"], n=test["n"]) if test and test["n"] > 1 else None
+            has_p = test and not pd.isna(test["t_p"])
+            ours = Number(test["t_p"], n=test["n"]) if test and has_p else None
             said = _words(test) if test else scope.absent(dataset)
             cells[noise] = Cell(ours, theirs.number if theirs else None, _P, marks, said)
         return Row(dataset, row, cells)
@@ -98,8 +99,10 @@ def _words(test: dict[str, Any]) -> str:
     if test["n"] < 2:
         draws = "one draw is" if test["n"] else "no draw is"
         return f"no test: {draws} shared with {test['baseline']}"
-    holm = "" if pd.isna(test["t_holm"]) else f", Holm {test['t_holm']:.3f}"
-    return f"{100 * test['difference']:+.1f} points against {test['baseline']}{holm}"
+    lead = f"{100 * test['difference']:+.1f} points against {test['baseline']}"
+    if pd.isna(test["t_p"]):
+        return f"no test: {lead} in each of {test['n']} draws"
+    return lead if pd.isna(test["t_holm"]) else f"{lead}, Holm {test['t_holm']:.3f}"
 
 
 _NOTES: Final = (
