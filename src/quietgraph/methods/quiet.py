@@ -44,9 +44,7 @@ _ATTRIBUTES = 256  # directions of the smoothed attributes that are kept
 _CLUSTER_RANK = 50  # directions in which clusters are looked for
 _LEAST_WEIGHT = 0.01  # of a candidate, beside the best one's 1
 _LONGEST = 2.25  # times the epochs of a small graph: more would cost over 3 x gcl-lr-attention
-_ALIKE = (
-    0.06  # likeness of neighbours; 0.11 to 0.81 on citations, products and digits, 0.02 on Texas
-)
+_ALIKE = 0.06  # likeness of neighbours: 0.02 on Texas, 0.11 and more on all but web pages
 _DENSE_FROM = 15.0  # mean degree from which weak views collapse the embeddings
 _DENSE_VIEWS = {
     "edge_drop_1": 0.5,

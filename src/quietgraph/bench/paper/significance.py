@@ -63,8 +63,8 @@ class SignificanceTable:
             test = tests.get((dataset, noise, scope.variant(row)))
             theirs = printed(self.target, dataset, row, noise)
             marks = copy_marks(theirs.copied_from) if theirs else ()
-            has_p = test and not pd.isna(test["t_p"])
-            ours = Number(test["t_p"], n=test["n"]) if test and has_p else None
+            known = test and not pd.isna(test["t_p"])
+            ours = Number(test["t_p"], n=test["n"]) if test and known else None
             said = _words(test) if test else scope.absent(dataset)
             cells[noise] = Cell(ours, theirs.number if theirs else None, _P, marks, said)
         return Row(dataset, row, cells)
