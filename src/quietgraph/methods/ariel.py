@@ -6,7 +6,7 @@ from typing import Any, ClassVar, final
 import torch
 from torch import Tensor, nn
 
-from quietgraph.embed import Schedule, info_nce, normalise_rows, normalised_adjacency, train
+from quietgraph.embed import Schedule, info_nce, normalise_rows, train
 from quietgraph.graph import CSR, Graph
 from quietgraph.methods.adversarial import (
     AttackSettings,
@@ -16,8 +16,15 @@ from quietgraph.methods.adversarial import (
     similarity_excess,
 )
 from quietgraph.methods.cache import Embedded
-from quietgraph.methods.contrastive import ContrastiveClassifier, named_weights, weights_of
-from quietgraph.methods.grace import ACTIVATIONS, ENCODER, GraceEncoder, ProjectionHead, view_rates
+from quietgraph.methods.contrastive import ContrastiveClassifier, named_weights
+from quietgraph.methods.grace import (
+    ACTIVATIONS,
+    ENCODER,
+    GraceEncoder,
+    ProjectionHead,
+    embed_again,
+    view_rates,
+)
 from quietgraph.params import param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings
@@ -104,12 +111,8 @@ class ARIEL(ContrastiveClassifier):
         return Embedded(self._encode(graph, state), state, history)
 
     def _encode(self, graph: Graph, state: dict[str, Tensor]) -> Embeddings:
-        encoder = self._encoder(graph.num_features, seed=0).to(graph.device)
-        encoder.load_state_dict(weights_of(state, ENCODER))
-        features = normalise_rows(graph.features, self.feature_norm)
-        with torch.no_grad():
-            embeddings: Embeddings = encoder.eval()(features, normalised_adjacency(graph))
-        return embeddings
+        encoder = self._encoder(graph.num_features, seed=0)
+        return embed_again(encoder, graph, state, self.feature_norm)
 
     def _encoder(self, num_features: int, seed: int) -> GraceEncoder:
         return GraceEncoder(

@@ -6,9 +6,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from quietgraph.embed import project, propagate
+from quietgraph.embed import normalise_rows, normalised_adjacency, project, propagate
 from quietgraph.embed.encoder import glorot, leaky
-from quietgraph.graph import CSR, Features
+from quietgraph.graph import CSR, Features, Graph
+from quietgraph.methods.contrastive import weights_of
 from quietgraph.types import Embeddings
 
 ACTIVATIONS = ("relu", "prelu", "rrelu")
@@ -73,6 +74,18 @@ class ProjectionHead(nn.Module):
     def forward(self, embeddings: Embeddings) -> Tensor:
         """Return what is contrasted [nodes, dim]."""
         return F.elu(embeddings @ self.first + self.first_bias) @ self.second + self.second_bias
+
+
+def embed_again(
+    encoder: GraceEncoder, graph: Graph, state: dict[str, Tensor], feature_norm: str
+) -> Embeddings:
+    """Return the embeddings of any graph by the encoder of a fitted state [nodes, dim]."""
+    encoder = encoder.to(graph.device)
+    encoder.load_state_dict(weights_of(state, ENCODER))
+    features = normalise_rows(graph.features, feature_norm)
+    with torch.no_grad():
+        embeddings: Embeddings = encoder.eval()(features, normalised_adjacency(graph))
+    return embeddings
 
 
 def view_rates(edge_drop: tuple[float, float], feature_mask: tuple[float, float]) -> dict[str, Any]:
