@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from quietgraph.bench.grid import parse_seeds
 from quietgraph.bench.statistics import against, holm, t_test_p
 from quietgraph.cli.bench_table import read_frame
 
@@ -42,8 +41,8 @@ def main() -> None:
     parser.add_argument("--store", type=Path, default=Path("results.sqlite"))
     parser.add_argument("--seeds", default="5000-5009", help="a count, a range or a list")
     options = parser.parse_args()
-    frame = read_frame(options.store, "", "", "", "", is_current=True)
-    frame = frame[frame["seed"].isin(parse_seeds(options.seeds)) & (frame["status"] == "done")]
+    frame = read_frame(options.store, seeds=options.seeds, is_current=True)
+    frame = frame[frame["status"] == "done"]
     {"grid": print_grid, "beside": print_beside, "parts": print_parts}[options.table](frame)
 
 

@@ -129,6 +129,11 @@ def test_table_shows_another_metric_and_only_what_is_asked_for(store: Path) -> N
     assert "macro-F1" in text
 
 
+def test_table_shows_only_the_draws_asked_for(store: Path) -> None:
+    assert "n = 2" in printed("table", "--store", store, "--seeds", "1-2")
+    assert "none of its 40 runs" in str(refused("table", "--store", store, "--seeds", "7-9"))
+
+
 def test_table_is_written_to_a_file_on_request(store: Path, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "table.md"
     assert printed("table", "--store", store, "--out", out) == f"written: {out}\n"

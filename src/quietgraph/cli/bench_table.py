@@ -1,11 +1,13 @@
 """`quietgraph bench table`, `compare`, `curves`, `ranks`, `export`, `import`: what a store says."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
 import typer
 
+from quietgraph.bench.grid import parse_seeds
 from quietgraph.bench.noise_setting import parse_noise
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.runs_csv import read_runs
@@ -27,6 +29,7 @@ OutOption = Annotated[Path | None, typer.Option(help="File to write (else: stdou
 DatasetsOption = Annotated[str, typer.Option("--datasets", help="Only these.")]
 MethodsOption = Annotated[str, typer.Option("--methods", help="Only these names or variants.")]
 NoiseOption = Annotated[str, typer.Option("--noise", help="Only these settings.")]
+SeedsOption = Annotated[str, typer.Option("--seeds", help="Only these draws: 1000-1004 or a list.")]
 SplitOption = Annotated[str, typer.Option("--split", help="Only this split (default, noisygl).")]
 CurrentOption = Annotated[
     bool, typer.Option("--current", help="Leave out runs whose parameters are defaults no more.")
@@ -47,11 +50,12 @@ def table(  # noqa: PLR0917
     datasets: DatasetsOption = "",
     methods: MethodsOption = "",
     noise: NoiseOption = "",
+    seeds: SeedsOption = "",
     split: SplitOption = "",
     current: CurrentOption = False,
 ) -> None:
     """Print mean ± std (n): methods down, datasets and noise across."""
-    frame = read_frame(store, datasets, methods, noise, split, is_current=current)
+    frame = read_frame(store, datasets, methods, noise, seeds, split, is_current=current)
     text = render_table(frame, format=format, metric=metric, baseline=names(baseline) or None)
     _deliver(text, out)
 
@@ -69,13 +73,14 @@ def compare(  # noqa: PLR0917
     datasets: DatasetsOption = "",
     methods: MethodsOption = "",
     noise: NoiseOption = "",
+    seeds: SeedsOption = "",
     split: SplitOption = "",
     current: CurrentOption = False,
 ) -> None:
     """Test every method against a baseline and the best baseline, seed by seed; rank them all."""
     if format not in _FORMATS:
         raise UnknownNameError("format of comparisons", format, _FORMATS)
-    frame = read_frame(store, datasets, methods, noise, split, is_current=current)
+    frame = read_frame(store, datasets, methods, noise, seeds, split, is_current=current)
     rivals = names(best_of) or [m for m in _methods(frame) if m.partition(":")[0] not in OURS]
     tests = [against(frame, baseline, metric)]
     if len(rivals) > 1 and set(_methods(frame)) - set(rivals):
@@ -97,11 +102,12 @@ def curves(  # noqa: PLR0917
     datasets: DatasetsOption = "",
     methods: MethodsOption = "",
     noise: NoiseOption = "",
+    seeds: SeedsOption = "",
     split: SplitOption = "",
     current: CurrentOption = False,
 ) -> None:
     """Draw accuracy against the noise rate."""
-    frame = read_frame(store, datasets, methods, noise, split, is_current=current)
+    frame = read_frame(store, datasets, methods, noise, seeds, split, is_current=current)
     save(noise_curves(frame, metric=metric, methods=names(methods) or None), out)
     results.print(f"curves: {out}")
 
@@ -114,11 +120,12 @@ def ranks(  # noqa: PLR0917
     datasets: DatasetsOption = "",
     methods: MethodsOption = "",
     noise: NoiseOption = "",
+    seeds: SeedsOption = "",
     split: SplitOption = "",
     current: CurrentOption = False,
 ) -> None:
     """Draw mean ranks with the critical difference."""
-    frame = read_frame(store, datasets, methods, noise, split, is_current=current)
+    frame = read_frame(store, datasets, methods, noise, seeds, split, is_current=current)
     save(critical_difference_diagram(mean_ranks(frame, metric)), out)
     results.print(f"ranks: {out}")
 
@@ -148,14 +155,22 @@ def import_runs(
     results.print(f"{added} of {len(found)} runs were new: {store}")
 
 
-def read_frame(
-    store: Path, datasets: str, methods: str, noise: str, split: str, *, is_current: bool
+def read_frame(  # noqa: PLR0917
+    store: Path,
+    datasets: str = "",
+    methods: str = "",
+    noise: str = "",
+    seeds: str = "",
+    split: str = "",
+    *,
+    is_current: bool,
 ) -> pd.DataFrame:
     """Return the runs of a store that pass the filters; an empty filter lets all pass."""
-    wanted = {
+    wanted: dict[str, Sequence[str | int]] = {
         "dataset": names(datasets),
         "method": names(methods),
         "noise": [str(parse_noise(text)) for text in names(noise)],
+        "seed": parse_seeds(seeds) if seeds else [],
         "split": names(split),
     }
     with Store(store, read_only=True) as opened:
