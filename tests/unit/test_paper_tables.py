@@ -11,13 +11,13 @@ import pytest
 
 from quietgraph.bench.paper.accuracy import AccuracyTable
 from quietgraph.bench.paper.comparison import NOT_HERE, NOT_RUN, PERCENT, POINTS, Comparison, Number
-from quietgraph.bench.paper.facts import CROSS_VALIDATION, DATASET_STATISTICS
+from quietgraph.bench.paper.facts import CROSS_VALIDATION, DATASET_STATISTICS, ChoiceTable
 from quietgraph.bench.paper.rank import RANK
 from quietgraph.bench.paper.results import Needs, Results
 from quietgraph.bench.paper.scope import Extent, Scope, make_scope
 from quietgraph.bench.paper.significance import P_VALUES, SignificanceTable
 from quietgraph.bench.paper.theory_tables import BOUND, KERNEL_COMPLEXITY, PROJECTION
-from quietgraph.bench.paper.timing import TRAINING_TIME
+from quietgraph.bench.paper.timing import TRAINING_TIME, TimeTable
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.record import Record, records_frame
 from quietgraph.errors import UnknownNameError
@@ -246,6 +246,19 @@ def test_the_choice_is_the_first_of_the_best_settings() -> None:
     cells = shown.rows[0].cells
     assert (cells["gamma"].ours, cells["tau"].ours) == (Number(0.5), Number(0.1))
     assert cells["worst"].ours == Number(0.5)
+
+
+@pytest.mark.parametrize(
+    ("table", "usual"), [(CROSS_VALIDATION, {0, 1, 2}), (TRAINING_TIME, {1000, 1001, 1002})]
+)
+def test_draws_asked_for_replace_those_a_target_has_of_its_own(
+    table: ChoiceTable | TimeTable, usual: set[int]
+) -> None:
+    for seeds, wanted in ((None, usual), ("7-11", {7, 8, 9, 10, 11})):
+        scope = make_scope("small", seeds=seeds)
+        assert {run.seed for run in table.runs(scope)} == wanted
+        shown = table.compare(scope, results_of(Needs(), record))
+        assert f"{len(wanted)} draws (seeds {min(wanted)}, " in shown.notes[0]
 
 
 def test_dataset_statistics_say_whose_files_are_missing() -> None:

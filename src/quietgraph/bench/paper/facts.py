@@ -71,11 +71,12 @@ class ChoiceTable:
         is_smoke = scope.budget == "smoke"
         grid = product((0.2, 0.5), (0.1, 0.5)) if is_smoke else product(RANK_RATIOS, RANK_WEIGHTS)
         points = list(grid)
+        own = self._own(scope)
         return tuple(
-            scope.run(dataset, f"gcl-lrr:rank_ratio={ratio}:rank_weight={weight}", _NOISE, seed)
+            own.run(dataset, f"gcl-lrr:rank_ratio={ratio}:rank_weight={weight}", _NOISE, seed)
             for dataset in scope.datasets(self.datasets)
             for ratio, weight in points
-            for seed in (_SEEDS[:1] if is_smoke else _SEEDS)
+            for seed in own.seeds
         )
 
     def needs(self, scope: Scope) -> Needs:
@@ -101,8 +102,12 @@ class ChoiceTable:
                 partly = f"{len(own)} of {wanted} runs"
                 cells["best"] = replace(cells["best"], words=partly)
             rows.append(Row(dataset, dataset, cells))
-        notes = [*scope.notes()[:1], *_CHOICE_NOTES]
+        notes = [*self._own(scope).notes(), *_CHOICE_NOTES]
         return Comparison(self.target, self.title, "dataset", tuple(_CHOSEN), rows, notes)
+
+    @staticmethod
+    def _own(scope: Scope) -> Scope:
+        return scope.with_draws(_SEEDS[:1] if scope.budget == "smoke" else _SEEDS)
 
 
 def _choice(done: pd.DataFrame) -> dict[str, Number]:
@@ -125,9 +130,9 @@ _DATASET_NOTES: Final = (
     "In italics what the paper prints. Ours counts undirected edges, without loops and duplicates.",
 )
 _CHOICE_NOTES: Final = (
-    f"Five-fold accuracy on noisy training labels ({_NOISE}, draws {', '.join(map(str, _SEEDS))}; "
-    "one draw at smoke), the first of equal settings; in italics what the paper prints. Best, "
-    "worst: the accuracies in percent of the best and the worst setting of the grid.",
+    f"Five-fold accuracy on noisy training labels ({_NOISE}), the first of equal settings; in "
+    "italics what the paper prints. Best, worst: the accuracies in percent of the best and the "
+    "worst setting of the grid.",
     "The scale of tau differs: ours weighs a norm per node of unit rows.",
 )
 DATASET_STATISTICS: Final = DatasetTable("datasets", "Statistics of the datasets")

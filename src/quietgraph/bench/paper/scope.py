@@ -1,7 +1,7 @@
 """How much of the paper is run: budgets, and what they leave of a table."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
@@ -48,12 +48,18 @@ class Scope:
         seeds: Draws of split, noise and initialisation.
         data_root: As for `load`.
         cache: Folder for embeddings.
+        is_asked: Whether the draws were asked for and are not the budget's.
     """
 
     budget: str
     seeds: tuple[int, ...]
     data_root: str | None = None
     cache: str | None = None
+    is_asked: bool = False
+
+    def with_draws(self, usual: tuple[int, ...]) -> "Scope":
+        """Return the scope of a target with draws of its own; those asked for come first."""
+        return self if self.is_asked else replace(self, seeds=usual)
 
     def datasets(self, extent: Extent) -> tuple[str, ...]:
         """Return the datasets of a table; a smoke without their files takes the stand-in."""
@@ -89,7 +95,8 @@ class Scope:
 
     def notes(self) -> list[str]:
         """Return what the budget makes of a table."""
-        draws = f"{len(self.seeds)} draws (seeds {', '.join(map(str, self.seeds))})"
+        count, plural = len(self.seeds), "s" * (len(self.seeds) > 1)
+        draws = f"{count} draw{plural} (seed{plural} {', '.join(map(str, self.seeds))})"
         if self.budget != "smoke":
             return [f"Budget {self.budget}: {draws}."]
         words = f"SMOKE, no result: training cut to a few epochs, {draws}"
@@ -105,4 +112,4 @@ def make_scope(
     if budget not in BUDGETS:
         raise UnknownNameError("budget", budget, BUDGETS)
     draws = tuple(parse_seeds(seeds or SEEDS[budget]))
-    return Scope(budget, draws, data_root, cache)
+    return Scope(budget, draws, data_root, cache, is_asked=seeds is not None)
