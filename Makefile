@@ -39,8 +39,8 @@ check: $(WITH_TOOLS) ## format, lint, types, import order and the fast tests
 	$(BIN)/ruff format --check src tests benchmarks docs/api
 	$(BIN)/ruff check src tests benchmarks docs/api
 	$(BIN)/mypy
-	$(TEST_ENV) $(BIN)/pytest tests/unit/test_import_order.py tests/unit/test_losses.py \
-	  tests/unit/test_graph.py tests/unit/test_propagation.py tests/unit/test_classifiers.py
+	$(TEST_ENV) $(BIN)/pytest tests/test_import_order.py tests/embed/test_losses.py \
+	  tests/graph/test_graph.py tests/embed/test_propagation.py tests/classify/test_linear.py
 
 format: $(WITH_TOOLS) ## format the code
 	$(BIN)/ruff check --fix src tests benchmarks docs/api

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 import torch
 
-from quietgraph.bench.datasets import load
-from quietgraph.bench.noise import apply_noise
-from quietgraph.bench.noise_setting import parse_noise
 from quietgraph.bench.protocol import Run, fit_observed, score
+from quietgraph.data.datasets import load
+from quietgraph.data.noise import apply_noise
+from quietgraph.data.noise_setting import parse_noise
 from quietgraph.methods import EmbeddingCache, get_method, use_cache
 
 STEPS = {

@@ -20,12 +20,12 @@ import pandas as pd
 import torch
 from matplotlib.figure import Figure
 
-from quietgraph.bench.datasets import Dataset, load
 from quietgraph.bench.grid import parse_seeds
-from quietgraph.bench.noise import Observation, apply_noise
-from quietgraph.bench.noise_setting import parse_noise
 from quietgraph.bench.protocol import Run, fit_observed, score
 from quietgraph.bench.statistics import t_test_p
+from quietgraph.data.datasets import Dataset, load
+from quietgraph.data.noise import Observation, apply_noise
+from quietgraph.data.noise_setting import parse_noise
 from quietgraph.methods import EmbeddingCache, use_cache
 from quietgraph.report.benchmark_figures import save
 from quietgraph.rng import numpy_generator

@@ -16,10 +16,10 @@ import numpy as np
 import torch
 
 import quietgraph as qg
-from quietgraph.bench.datasets import Dataset
 from quietgraph.bench.given import Given, given_of
 from quietgraph.bench.grid import parse_seeds
-from quietgraph.bench.noise_setting import parse_noise
+from quietgraph.data.datasets import Dataset
+from quietgraph.data.noise_setting import parse_noise
 from quietgraph.methods import cgnn, hongat, rtgnn, unionnet
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from quietgraph.bench.datasets import load
+from quietgraph.data.datasets import load
 from quietgraph.graph import Graph, block_model
 from quietgraph.methods import METHODS, get_method
 from quietgraph.params import parameters

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 import quietgraph as qg
 from quietgraph.bench.given import given_of
-from quietgraph.bench.noise_setting import parse_noise
+from quietgraph.data.noise_setting import parse_noise
 
 METHODS = ("gcl-lr-attention", "quiet")
 

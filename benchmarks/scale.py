@@ -24,14 +24,14 @@ import torch
 
 import quietgraph as qg
 from quietgraph.bench.given import given_of
-from quietgraph.bench.noise_setting import parse_noise
+from quietgraph.data.noise_setting import parse_noise
 from quietgraph.embed import Schedule
-from quietgraph.embed.block_inference import encode_in_blocks
-from quietgraph.embed.distributed import ALONE, World, join_world
-from quietgraph.embed.part_contrast import PartTrainer, train_in_parts
-from quietgraph.embed.parts import count_parts, make_plan
+from quietgraph.embed.scale.block_inference import encode_in_blocks
+from quietgraph.embed.scale.distributed import ALONE, World, join_world
+from quietgraph.embed.scale.part_contrast import PartTrainer, train_in_parts
+from quietgraph.embed.scale.parts import count_parts, make_plan
 from quietgraph.graph import LabelledGraph, block_model
-from quietgraph.methods.low_rank import LowRankContrast
+from quietgraph.methods.low_rank.contrast import LowRankContrast
 from scale_arithmetic import Cluster, show_cluster
 
 FEATURES, DEGREE, CLASSES = 128, 10, 10

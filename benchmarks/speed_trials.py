@@ -20,8 +20,8 @@ from torch import Tensor
 
 from epoch import WIDTH, make_graph, ours
 from quietgraph.embed.encoder import leaky
-from quietgraph.embed.parts import _cut_by_metis, take_features
 from quietgraph.embed.propagation import Propagation, propagate
+from quietgraph.embed.scale.parts import _cut_by_metis, take_features
 from quietgraph.graph import CSR, Graph
 
 _PIECES = 64

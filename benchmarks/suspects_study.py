@@ -37,19 +37,19 @@ from cleanlab.rank import get_label_quality_scores
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 from torch import Tensor
 
-from quietgraph.bench.datasets import load
 from quietgraph.bench.grid import parse_seeds
-from quietgraph.bench.noise import apply_noise
-from quietgraph.bench.noise_setting import parse_noise
 from quietgraph.bench.protocol import Run, fit_observed
 from quietgraph.bench.statistics import against, summarise
-from quietgraph.classify.attribute_opinion import attribute_opinion
-from quietgraph.classify.likely import blend_opinions, likely_classes
-from quietgraph.classify.out_of_fold import out_of_fold
-from quietgraph.classify.suspects import suspect_table
+from quietgraph.classify.label_issues.attributes import attribute_opinion
+from quietgraph.classify.label_issues.out_of_fold import out_of_fold
+from quietgraph.classify.label_issues.posterior import blend_opinions, likely_classes
+from quietgraph.classify.label_issues.suspects import suspect_table
+from quietgraph.data.datasets import load
+from quietgraph.data.noise import apply_noise
+from quietgraph.data.noise_setting import parse_noise
 from quietgraph.diagnose import estimate_noise
 from quietgraph.methods import EmbeddingCache, NodeClassifier, use_cache
-from quietgraph.methods.task import make_task
+from quietgraph.methods.base.task import make_task
 from quietgraph.rng import torch_generator
 from quietgraph.types import UNKNOWN
 

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from quietgraph.bench.datasets import load
 from quietgraph.bench.grid import parse_seeds
 from quietgraph.classify.logistic import fit_logistic
+from quietgraph.data.datasets import load
 from quietgraph.methods import EmbeddingCache, get_method, use_cache
 from quietgraph.rng import torch_generator
 

@@ -7,10 +7,10 @@ import numpy as np
 import torch
 
 import quietgraph as qg
-from quietgraph.bench.datasets import Dataset
 from quietgraph.bench.given import given_of
-from quietgraph.bench.noise_setting import parse_noise
-from quietgraph.bench.splits import Split
+from quietgraph.data.datasets import Dataset
+from quietgraph.data.noise_setting import parse_noise
+from quietgraph.data.splits import Split
 from quietgraph.report.fit_run import FitRun
 from quietgraph.rng import numpy_generator
 

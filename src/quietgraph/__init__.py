@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any
 from quietgraph.graph import Graph, block_model
 
 if TYPE_CHECKING:
-    from quietgraph.bench.datasets import Dataset
-    from quietgraph.bench.own_data import OwnData, load
+    from quietgraph.data.datasets import Dataset
+    from quietgraph.data.own_data import OwnData, load
     from quietgraph.methods import METHODS, NodeClassifier, get_method, load_model
 
 __version__ = version("quietgraph")
 
 # Imported when first used: a script that needs one thing does not wait for the others.
 _LATER = {
-    "Dataset": "quietgraph.bench.datasets",
+    "Dataset": "quietgraph.data.datasets",
     "METHODS": "quietgraph.methods",
     "NodeClassifier": "quietgraph.methods",
     "get_method": "quietgraph.methods",
-    "OwnData": "quietgraph.bench.own_data",
-    "load": "quietgraph.bench.own_data",
+    "OwnData": "quietgraph.data.own_data",
+    "load": "quietgraph.data.own_data",
     "load_model": "quietgraph.methods",
 }
 

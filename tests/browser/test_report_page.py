@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from quietgraph.graph.readers import read_corrections
-from quietgraph.report.decisions import DECISIONS_FILE, DecisionStore
+from quietgraph.graph.io import read_corrections
 from quietgraph.report.fit_run import FitRun, write_run
-from quietgraph.report.review_run import open_run
+from quietgraph.review.decisions import DECISIONS_FILE, DecisionStore
+from quietgraph.review.run import open_run
 from report_problem import AWKWARD, CLASSES, large_run, own_run
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
@@ -142,7 +142,7 @@ def page(browser: Page, folder: Path) -> Iterator[Page]:
 def served(browser: Page, folder: Path, tmp_path: Path) -> Iterator[tuple[str, Path]]:
     """Serve a copy of the run as `quietgraph review` does; the link and the folder."""
     uvicorn = pytest.importorskip("uvicorn", reason="the extra [review] is not installed")
-    from quietgraph.report.review_server import Review, listen
+    from quietgraph.review.server import Review, listen
 
     copy = Path(shutil.copytree(folder, tmp_path / "run"))
     review = Review(open_run(copy), DecisionStore(copy / DECISIONS_FILE), "127.0.0.1")

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from quietgraph.bench.datasets import Dataset, load
-from quietgraph.bench.noise import apply_noise
-from quietgraph.bench.noise_setting import parse_noise
 from quietgraph.bench.protocol import fit_observed, score
+from quietgraph.data.datasets import Dataset, load
+from quietgraph.data.noise import apply_noise
+from quietgraph.data.noise_setting import parse_noise
 from quietgraph.methods import METHODS, NodeClassifier, get_method
 from quietgraph.testing import quick_parameters
 

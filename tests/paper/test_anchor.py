@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from quietgraph.bench.engines.local import LocalEngine
 from quietgraph.bench.grid import Grid
-from quietgraph.bench.local_engine import LocalEngine
 from quietgraph.bench.runner import run_sweep
 from quietgraph.bench.statistics import summarise
 from quietgraph.bench.store import Store

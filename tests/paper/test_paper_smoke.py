@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from quietgraph.bench.paper.targets import TARGETS
 from quietgraph.cli import paper  # noqa: F401  (registers the command)
 from quietgraph.cli.app import app
+from quietgraph.paper.targets import TARGETS
 
 pytestmark = pytest.mark.data
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from quietgraph.bench.attribute_noise import shuffle_attributes
-from quietgraph.bench.noise import corrupt_labels, transition_matrix
-from quietgraph.bench.noise_setting import NoiseSetting, parse_noise
+from quietgraph.data.attribute_noise import shuffle_attributes
+from quietgraph.data.noise import corrupt_labels, transition_matrix
+from quietgraph.data.noise_setting import NoiseSetting, parse_noise
 from quietgraph.graph import CSR, Features
 
 RATES = st.floats(0, 1)

@@ -7,15 +7,15 @@ import numpy as np
 import pandas as pd
 import torch
 
-from quietgraph.bench.datasets import Dataset
 from quietgraph.bench.metrics import accuracy
-from quietgraph.bench.noise import Observation, apply_noise
-from quietgraph.bench.noise_setting import NoiseSetting
-from quietgraph.bench.own_data import OwnData
 from quietgraph.bench.protocol import score
+from quietgraph.data.datasets import Dataset
+from quietgraph.data.noise import Observation, apply_noise
+from quietgraph.data.noise_setting import NoiseSetting
+from quietgraph.data.own_data import OwnData
 from quietgraph.errors import InvalidLabelsError, InvalidParameterError
 from quietgraph.graph import Graph
-from quietgraph.graph.readers import Corrections
+from quietgraph.graph.io import Corrections
 from quietgraph.methods import NodeClassifier
 from quietgraph.types import UNKNOWN, Labels
 

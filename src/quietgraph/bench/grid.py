@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
-from quietgraph.bench.datasets import DATASETS, describe, load
-from quietgraph.bench.noise import apply_noise
-from quietgraph.bench.noise_setting import parse_noise, warn_if_uninformative
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.record import canonical_json
+from quietgraph.data.datasets import DATASETS, describe, load
+from quietgraph.data.noise import apply_noise
+from quietgraph.data.noise_setting import parse_noise, warn_if_uninformative
 from quietgraph.errors import InvalidParameterError, UnknownNameError
 from quietgraph.methods import METHODS
 

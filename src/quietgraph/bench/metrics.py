@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from quietgraph.errors import InvalidParameterError
 
 if TYPE_CHECKING:
-    from quietgraph.bench.splits import Split
+    from quietgraph.data.splits import Split
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from quietgraph.bench.datasets import Dataset, load
 from quietgraph.bench.metrics import evaluate
-from quietgraph.bench.noise import Observation, apply_noise
-from quietgraph.bench.noise_setting import parse_noise
 from quietgraph.bench.record import Record, RunKey, canonical_json
+from quietgraph.data.datasets import Dataset, load
+from quietgraph.data.noise import Observation, apply_noise
+from quietgraph.data.noise_setting import parse_noise
 from quietgraph.errors import InvalidParameterError
 from quietgraph.methods import EmbeddingCache, NodeClassifier, get_method, use_cache
 from quietgraph.params import parse_assignments

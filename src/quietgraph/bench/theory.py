@@ -5,11 +5,11 @@ from pathlib import Path
 
 import torch
 
-from quietgraph.bench.datasets import Dataset, load
-from quietgraph.bench.noise import apply_noise
-from quietgraph.bench.noise_setting import NoiseSetting, parse_noise
 from quietgraph.bench.protocol import Run, fit_observed, score
-from quietgraph.bench.splits import Split
+from quietgraph.data.datasets import Dataset, load
+from quietgraph.data.noise import apply_noise
+from quietgraph.data.noise_setting import NoiseSetting, parse_noise
+from quietgraph.data.splits import Split
 from quietgraph.diagnose import BoundSettings, Diagnosis, diagnose_embedding
 from quietgraph.errors import InvalidParameterError, UnreadableFileError
 from quietgraph.methods import EmbeddingCache, use_cache

@@ -9,15 +9,15 @@ from typing import Any, Final
 import torch
 
 from quietgraph.bench.cross_validation import cross_validated_accuracy
-from quietgraph.bench.datasets import load
 from quietgraph.bench.extras import import_extra
 from quietgraph.bench.metrics import accuracy
-from quietgraph.bench.noise import apply_noise
-from quietgraph.bench.noise_setting import parse_noise
 from quietgraph.bench.protocol import Run, fit_observed
 from quietgraph.bench.record import canonical_json
 from quietgraph.bench.search_space import Options, Space
 from quietgraph.bench.trial_store import Trial, distributions, finished_trials, open_study
+from quietgraph.data.datasets import load
+from quietgraph.data.noise import apply_noise
+from quietgraph.data.noise_setting import parse_noise
 from quietgraph.errors import QuietgraphError, UnknownNameError
 from quietgraph.methods import NodeClassifier, get_method
 from quietgraph.rng import derive_seed

@@ -6,7 +6,7 @@ from quietgraph.classify.attention import (
     low_rank_attention,
     mean_direction,
 )
-from quietgraph.classify.folds import hold_out, stratified_folds
+from quietgraph.classify.label_issues.suspects import suspect_table
 from quietgraph.classify.linear import LinearFit, accuracy, fit_linear, fit_ridge, ridge_path
 from quietgraph.classify.logistic import logistic_path
 from quietgraph.classify.mixture import fit_mixture, self_trained_ridge
@@ -18,7 +18,7 @@ from quietgraph.classify.smoothing import (
     smoothed_attributes,
     unit_attributes,
 )
-from quietgraph.classify.suspects import suspect_table
+from quietgraph.data.folds import hold_out, stratified_folds
 
 __all__ = [
     "LinearFit",

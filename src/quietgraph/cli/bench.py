@@ -7,15 +7,15 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bars
 
+from quietgraph.bench.engines.local import LocalEngine
+from quietgraph.bench.engines.ray import RayEngine
 from quietgraph.bench.grid import Grid, parse_seeds
-from quietgraph.bench.local_engine import LocalEngine
-from quietgraph.bench.ray_engine import RayEngine
 from quietgraph.bench.runner import Engine, Progress, run_sweep
-from quietgraph.bench.sources import user_cache
 from quietgraph.bench.store import Store
 from quietgraph.cli.app import app
 from quietgraph.cli.console import errors, results, say
 from quietgraph.cli.listings import RootOption
+from quietgraph.data.sources import user_cache
 from quietgraph.errors import InvalidParameterError, UnknownNameError
 
 bench = typer.Typer(help="Measure methods under noise, honestly.", no_args_is_help=True)

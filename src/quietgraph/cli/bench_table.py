@@ -8,7 +8,6 @@ import pandas as pd
 import typer
 
 from quietgraph.bench.grid import parse_seeds
-from quietgraph.bench.noise_setting import parse_noise
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.runs_csv import read_runs
 from quietgraph.bench.statistics import against, mean_ranks
@@ -16,6 +15,7 @@ from quietgraph.bench.store import Store
 from quietgraph.bench.store_file import write_whole
 from quietgraph.cli.bench import StoreOption, bench, names
 from quietgraph.cli.console import results
+from quietgraph.data.noise_setting import parse_noise
 from quietgraph.errors import InvalidParameterError, UnknownNameError
 from quietgraph.report.benchmark_figures import critical_difference_diagram, noise_curves, save
 from quietgraph.report.tables import render_table

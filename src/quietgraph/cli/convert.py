@@ -7,16 +7,16 @@ import numpy as np
 import typer
 from rich.markup import escape
 
-from quietgraph.bench import datasets
-from quietgraph.bench.own_data import is_path
 from quietgraph.cli.app import app
 from quietgraph.cli.console import results, say
 from quietgraph.cli.fit import split_pairs
 from quietgraph.cli.listings import RootOption
-from quietgraph.graph.convert import convert_graph, write_graph
-from quietgraph.graph.memory_mapped import folder_to_write
-from quietgraph.graph.readers import Encoding, ReadGraph, Understood
-from quietgraph.graph.readers.labels import edge_homophily
+from quietgraph.data import datasets
+from quietgraph.data.own_data import is_path
+from quietgraph.graph.io import Encoding, ReadGraph, Understood
+from quietgraph.graph.io.convert import convert_graph, write_graph
+from quietgraph.graph.io.labels import edge_homophily
+from quietgraph.graph.io.memory_mapped import folder_to_write
 
 
 @app.command(

@@ -8,15 +8,15 @@ import torch
 import typer
 from rich.table import Table
 
-from quietgraph.bench.datasets import load
-from quietgraph.bench.noise import apply_noise
-from quietgraph.bench.noise_setting import parse_noise
 from quietgraph.bench.protocol import fit_observed
 from quietgraph.bench.store_file import write_whole
 from quietgraph.bench.theory import diagnose_on_dataset, read_embeddings
 from quietgraph.cli.app import app
 from quietgraph.cli.console import progress_bars, results
 from quietgraph.cli.listings import JsonOption, RootOption
+from quietgraph.data.datasets import load
+from quietgraph.data.noise import apply_noise
+from quietgraph.data.noise_setting import parse_noise
 from quietgraph.diagnose import BoundSettings, Diagnosis
 from quietgraph.errors import InvalidParameterError
 from quietgraph.methods import get_method, load_model

@@ -11,8 +11,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from quietgraph.bench.given import Given, given_of
-from quietgraph.bench.noise_setting import NoiseSetting, parse_noise, warn_if_uninformative
-from quietgraph.bench.own_data import OwnData, load
 from quietgraph.cli.app import app
 from quietgraph.cli.console import progress_bars, results, say
 from quietgraph.cli.listings import RootOption
@@ -29,11 +27,13 @@ from quietgraph.cli.scale import (
     set_parts,
     train_along,
 )
-from quietgraph.embed.checkpoint import use_checkpoints
-from quietgraph.embed.parts import WHOLE_UP_TO
+from quietgraph.data.noise_setting import NoiseSetting, parse_noise, warn_if_uninformative
+from quietgraph.data.own_data import OwnData, load
+from quietgraph.embed.scale.checkpoint import use_checkpoints
+from quietgraph.embed.scale.parts import WHOLE_UP_TO
 from quietgraph.errors import InvalidParameterError
-from quietgraph.graph.readers import read_corrections
-from quietgraph.graph.readers.labels import chance_homophily, edge_homophily
+from quietgraph.graph.io import read_corrections
+from quietgraph.graph.io.labels import chance_homophily, edge_homophily
 from quietgraph.methods import NodeClassifier, get_method
 from quietgraph.params import parse_assignments
 from quietgraph.report.fit_run import FitRun, write_run

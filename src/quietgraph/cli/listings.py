@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from quietgraph.bench.datasets import DATASETS, describe
 from quietgraph.cli.app import app
 from quietgraph.cli.console import results
+from quietgraph.data.datasets import DATASETS, describe
 from quietgraph.methods import METHODS, get_method
 from quietgraph.params import parameters
 

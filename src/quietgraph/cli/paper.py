@@ -10,19 +10,19 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from quietgraph.bench.paper.comparison import Comparison
-from quietgraph.bench.paper.results import Needs, read_results
-from quietgraph.bench.paper.scope import BUDGETS, Scope, make_scope
-from quietgraph.bench.paper.sweeps import Estimate, carry_out, estimate
-from quietgraph.bench.paper.targets import TARGETS, Target, find_targets
 from quietgraph.bench.runner import Progress
-from quietgraph.bench.sources import user_cache
 from quietgraph.bench.store_file import write_whole
 from quietgraph.cli.app import app
 from quietgraph.cli.bench import StoreOption, span_words
 from quietgraph.cli.console import results, say
 from quietgraph.cli.listings import RootOption
+from quietgraph.data.sources import user_cache
 from quietgraph.errors import UnknownNameError, UnreadableFileError, UnwritablePathError
+from quietgraph.paper.comparison import Comparison
+from quietgraph.paper.results import Needs, read_results
+from quietgraph.paper.scope import BUDGETS, Scope, make_scope
+from quietgraph.paper.sweeps import Estimate, carry_out, estimate
+from quietgraph.paper.targets import TARGETS, Target, find_targets
 from quietgraph.report.paper_tables import PAPER_FORMATS, render_comparisons
 from quietgraph.report.theory_figures import projection_figure, save_figure
 

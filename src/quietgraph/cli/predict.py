@@ -7,13 +7,13 @@ import numpy as np
 import typer
 from rich.markup import escape
 
-from quietgraph.bench.datasets import load
-from quietgraph.bench.own_data import is_path
 from quietgraph.cli.app import app
 from quietgraph.cli.console import results, say
 from quietgraph.cli.listings import RootOption
+from quietgraph.data.datasets import load
+from quietgraph.data.own_data import is_path
 from quietgraph.graph import Graph
-from quietgraph.graph.readers import read_encoding, read_graph
+from quietgraph.graph.io import read_encoding, read_graph
 from quietgraph.methods import load_model
 from quietgraph.report.fit_run import predictions_table, write_table
 

@@ -13,8 +13,9 @@ from quietgraph.bench.store_file import write_whole
 from quietgraph.cli.app import app
 from quietgraph.cli.console import results, say
 from quietgraph.errors import UnreadableFileError
-from quietgraph.report.decisions import DECISIONS_FILE, DecisionStore
-from quietgraph.report.review_run import ReviewRun, open_run
+from quietgraph.report.fit_run import DECISIONS_FILE
+from quietgraph.review.decisions import DecisionStore
+from quietgraph.review.run import ReviewRun, open_run
 
 
 @app.command(
@@ -49,7 +50,7 @@ def _serve(
     run: ReviewRun, store: DecisionStore, address: tuple[str, int], *, reviewer: str, browser: bool
 ) -> None:
     try:
-        from quietgraph.report.review_server import (  # noqa: PLC0415  (needs the extra)
+        from quietgraph.review.server import (  # noqa: PLC0415  (needs the extra)
             Review,
             is_loopback,
             listen,

@@ -11,13 +11,13 @@ import typer
 from rich.markup import escape
 
 from quietgraph.cli.console import say
-from quietgraph.embed.checkpoint import Checkpoints, use_checkpoints
-from quietgraph.embed.distributed import ALONE, World, join_world
-from quietgraph.embed.parts import count_lanes, describe_parts
+from quietgraph.embed.scale.checkpoint import Checkpoints, use_checkpoints
+from quietgraph.embed.scale.distributed import ALONE, World, join_world
+from quietgraph.embed.scale.parts import count_lanes, describe_parts
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph import Graph
 from quietgraph.methods import NodeClassifier
-from quietgraph.methods.low_rank import LowRankContrast
+from quietgraph.methods.low_rank.contrast import LowRankContrast
 from quietgraph.params import parameters
 
 _RESTARTS = 3  # after a worker has died

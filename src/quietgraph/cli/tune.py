@@ -11,7 +11,6 @@ from rich.table import Table
 
 from quietgraph.bench.cross_validation import paper_grid
 from quietgraph.bench.grid import Grid, parse_seeds
-from quietgraph.bench.noise_setting import parse_noise
 from quietgraph.bench.search_space import parse_space, usual_space
 from quietgraph.bench.trial_store import Trial
 from quietgraph.bench.tuning import Goal, best_trial, search, search_grid
@@ -19,6 +18,7 @@ from quietgraph.cli.app import app
 from quietgraph.cli.bench import span_words
 from quietgraph.cli.console import results, say
 from quietgraph.cli.listings import RootOption
+from quietgraph.data.noise_setting import parse_noise
 from quietgraph.errors import InvalidParameterError
 from quietgraph.methods import get_method
 

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from quietgraph.embed.checkpoint import Checkpoints, Snapshot, restore_state, state_of
-from quietgraph.embed.distributed import ALONE, World
+from quietgraph.embed.scale.checkpoint import Checkpoints, Snapshot, restore_state, state_of
+from quietgraph.embed.scale.distributed import ALONE, World
 from quietgraph.embed.training import DivergedError, History, Schedule
 from quietgraph.progress import report_progress
 

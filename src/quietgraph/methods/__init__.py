@@ -1,11 +1,11 @@
 """Stage 5, whole: one file is one method is one estimator."""
 
-from quietgraph.methods.base import NodeClassifier
-from quietgraph.methods.cache import EmbeddingCache, use_cache
+from quietgraph.methods.base.cache import EmbeddingCache, use_cache
+from quietgraph.methods.base.node_classifier import NodeClassifier
+from quietgraph.methods.base.task import Fitted, Task
+from quietgraph.methods.base.two_stage import TwoStageClassifier
 from quietgraph.methods.registry import METHODS, get_method, method_name
 from quietgraph.methods.storage import load_model
-from quietgraph.methods.task import Fitted, Task
-from quietgraph.methods.two_stage import TwoStageClassifier
 
 __all__ = [
     "METHODS",

@@ -3,30 +3,30 @@
 from importlib import import_module
 
 from quietgraph.errors import UnknownNameError
-from quietgraph.methods.base import NodeClassifier
+from quietgraph.methods.base.node_classifier import NodeClassifier
 
 METHODS: dict[str, str] = {
-    "quiet": "quietgraph.methods.quiet:Quiet",
-    "gcl-lr-attention": "quietgraph.methods.gcl_lr_attention:GCLLRAttention",
-    "gcl-lrr": "quietgraph.methods.gcl_lrr:GCLLRR",
-    "gcn": "quietgraph.methods.gcn:GCN",
+    "quiet": "quietgraph.methods.quiet.quiet:Quiet",
+    "gcl-lr-attention": "quietgraph.methods.low_rank.gcl_lr_attention:GCLLRAttention",
+    "gcl-lrr": "quietgraph.methods.low_rank.gcl_lrr:GCLLRR",
+    "gcn": "quietgraph.methods.gcn.gcn:GCN",
     "s2gc": "quietgraph.methods.s2gc:S2GC",
-    "gce": "quietgraph.methods.gce:GCE",
-    "unionnet": "quietgraph.methods.unionnet:UnionNET",
-    "nrgnn": "quietgraph.methods.nrgnn:NRGNN",
-    "rtgnn": "quietgraph.methods.rtgnn:RTGNN",
-    "sugrl": "quietgraph.methods.sugrl:SUGRL",
-    "merit": "quietgraph.methods.merit:MERIT",
-    "ariel": "quietgraph.methods.ariel:ARIEL",
-    "sfa": "quietgraph.methods.sfa:SFA",
-    "sel-cl": "quietgraph.methods.sel_cl:SelCL",
-    "jo-src": "quietgraph.methods.jo_src:JoSRC",
-    "grand-plus": "quietgraph.methods.grand_plus:GRANDPlus",
-    "gfsa": "quietgraph.methods.gfsa:GFSA",
-    "hongat": "quietgraph.methods.hongat:HONGAT",
-    "crgnn": "quietgraph.methods.crgnn:CRGNN",
-    "cgnn": "quietgraph.methods.cgnn:CGNN",
-    "graphcl": "quietgraph.methods.graphcl:GraphCL",
+    "gce": "quietgraph.methods.gcn.gce:GCE",
+    "unionnet": "quietgraph.methods.gcn.unionnet:UnionNET",
+    "nrgnn": "quietgraph.methods.linked.nrgnn:NRGNN",
+    "rtgnn": "quietgraph.methods.linked.rtgnn:RTGNN",
+    "sugrl": "quietgraph.methods.sugrl.sugrl:SUGRL",
+    "merit": "quietgraph.methods.merit.merit:MERIT",
+    "ariel": "quietgraph.methods.grace.ariel:ARIEL",
+    "sfa": "quietgraph.methods.grace.sfa:SFA",
+    "sel-cl": "quietgraph.methods.merit.sel_cl:SelCL",
+    "jo-src": "quietgraph.methods.merit.jo_src:JoSRC",
+    "grand-plus": "quietgraph.methods.grand_plus.grand_plus:GRANDPlus",
+    "gfsa": "quietgraph.methods.attention.gfsa:GFSA",
+    "hongat": "quietgraph.methods.attention.hongat:HONGAT",
+    "crgnn": "quietgraph.methods.consistency.crgnn:CRGNN",
+    "cgnn": "quietgraph.methods.consistency.cgnn:CGNN",
+    "graphcl": "quietgraph.methods.graphcl.graphcl:GraphCL",
     "tedgcn": "quietgraph.methods.tedgcn:TEDGCN",
 }
 

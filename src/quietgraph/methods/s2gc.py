@@ -18,9 +18,9 @@ from quietgraph.embed import (
     train,
 )
 from quietgraph.graph import Features, Graph
-from quietgraph.methods.base import NodeClassifier
-from quietgraph.methods.supervised import validation_score
-from quietgraph.methods.task import Fitted, Task
+from quietgraph.methods.base.node_classifier import NodeClassifier
+from quietgraph.methods.base.supervised import validation_score
+from quietgraph.methods.base.task import Fitted, Task
 from quietgraph.params import param
 from quietgraph.types import Embeddings, Scores
 

@@ -12,9 +12,9 @@ from safetensors.torch import load_file, save_file
 from quietgraph.errors import UnreadableFileError
 from quietgraph.folders import whole_folder
 from quietgraph.graph import CSR, Graph
-from quietgraph.methods.base import NodeClassifier
+from quietgraph.methods.base.node_classifier import NodeClassifier
+from quietgraph.methods.base.task import Task
 from quietgraph.methods.registry import get_method, method_name
-from quietgraph.methods.task import Task
 
 FORMAT = 2
 _TENSORS, _FACTS = "tensors.safetensors", "model.json"

@@ -11,9 +11,9 @@ from quietgraph.embed import History, Schedule, normalise_rows, train
 from quietgraph.embed.filtered_features import FilteredFeatures, filtered_features
 from quietgraph.embed.negative_depth import HIGHEST_DEPTH, LOWEST_DEPTH, power_of
 from quietgraph.graph import Graph
-from quietgraph.methods.base import NodeClassifier
-from quietgraph.methods.supervised import validation_score
-from quietgraph.methods.task import Fitted, Task
+from quietgraph.methods.base.node_classifier import NodeClassifier
+from quietgraph.methods.base.supervised import validation_score
+from quietgraph.methods.base.task import Fitted, Task
 from quietgraph.params import param
 from quietgraph.types import Embeddings, Scores
 

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pandas as pd
 
-from quietgraph.bench.own_data import OwnData
+from quietgraph.data.own_data import OwnData
 from quietgraph.report.fit_run import FitRun
 from quietgraph.types import UNKNOWN
 

@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 
 from quietgraph.bench.given import Given
-from quietgraph.bench.own_data import OwnData
 from quietgraph.bench.protocol import versions
+from quietgraph.data.own_data import OwnData
 from quietgraph.errors import UnwritablePathError
 from quietgraph.folders import whole_folder
-from quietgraph.graph.readers.encoding import ENCODING_FILE
+from quietgraph.graph.io.encoding import ENCODING_FILE
 from quietgraph.methods import NodeClassifier, method_name
-from quietgraph.report.decisions import DECISIONS_FILE
 
 RUN_FILE = "run.json"
+DECISIONS_FILE = "decisions.sqlite"  # kept in the run folder by `quietgraph review`
 
 
 @dataclass(frozen=True, eq=False)

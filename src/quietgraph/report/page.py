@@ -8,9 +8,9 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
 from torch import from_numpy
 
-from quietgraph.bench.noise_setting import parse_noise
-from quietgraph.bench.own_data import OwnData
 from quietgraph.bench.theory import diagnose_on_dataset
+from quietgraph.data.noise_setting import parse_noise
+from quietgraph.data.own_data import OwnData
 from quietgraph.diagnose import Diagnosis
 from quietgraph.report.answers import Answers, answers
 from quietgraph.report.fit_figures import (

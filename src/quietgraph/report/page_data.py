@@ -7,8 +7,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pandas as pd
 
-from quietgraph.classify.suspects import VOTERS
-from quietgraph.graph.readers.raw import id_key
+from quietgraph.classify.label_issues.suspects import VOTERS
+from quietgraph.graph.io.raw import id_key
 from quietgraph.report.embedding_map import place_nodes
 from quietgraph.report.fit_run import FitRun
 from quietgraph.rng import numpy_generator

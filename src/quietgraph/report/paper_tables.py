@@ -7,8 +7,8 @@ import string
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from quietgraph.bench.paper.comparison import Cell, Comparison, Number
 from quietgraph.errors import UnknownNameError
+from quietgraph.paper.comparison import Cell, Comparison, Number
 from quietgraph.report.table_formats import SPECIAL
 
 _CSV: Final = (

@@ -1,0 +1,1 @@
+"""Which observed labels are probably wrong, and why."""

@@ -1,0 +1,1 @@
+"""Observations: a graph, its observed labels, splits, noise and benchmark datasets."""

@@ -1,0 +1,179 @@
+"""Datasets by name: a graph, its true classes, and a split that the seed decides."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import torch
+
+from quietgraph.data.dataset_cache import read_cached
+from quietgraph.data.sources import SOURCES, TEST, TRAIN, VALIDATION, RawDataset, find_root
+from quietgraph.data.splits import Split, count_split, per_class_split
+from quietgraph.errors import InvalidParameterError, UnknownNameError
+from quietgraph.graph import Graph, block_model, digits_graph
+from quietgraph.rng import numpy_generator
+from quietgraph.types import UNKNOWN, Labels
+
+SPLIT_WORDS: Final = {
+    "public": "20 a class train, 500 validation, 1000 test, always the same",
+    "per-class": "20 a class train, 30 a class validation, rest test, fresh per seed",
+    "geom-gcn": "10 files of 48/32/20 %, number seed % 10",
+    "wiki-cs": "20 official splits, number seed % 20; validation is their stopping set",
+    "time": "papers until 2017 train, of 2018 validation, from 2019 test",
+    "noisygl": "20 a class train, 500 validation, 1000 test, fresh per seed where none is public",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A graph to learn on and, for scoring only, its true classes."""
+
+    name: str
+    graph: Graph
+    clean_labels: Labels
+    classes: tuple[str, ...]  # names, in the order of the codes
+    split: Split
+
+    @cached_property
+    def labels(self) -> Labels:
+        """True classes of train and validation nodes, unknown elsewhere [nodes]: for `fit`."""
+        return torch.where(self.split.labelled, self.clean_labels, UNKNOWN)
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """What is known of a dataset without reading it.
+
+    Attributes:
+        name: As `load` takes it.
+        nodes: Number of nodes.
+        edges: Number of undirected edges, without loops and duplicates.
+        features: Number of feature columns.
+        classes: Number of classes.
+        homophily: Share of edges that join nodes of one class.
+        measured: Whether counts and homophily were measured here; else they are as published.
+        split: The default split, in words.
+        available: Whether it can be loaded without a download.
+        path: Folder of its raw files, or where to put them; None where it needs none.
+    """
+
+    name: str
+    nodes: int
+    edges: int
+    features: int
+    classes: int
+    homophily: float
+    measured: bool
+    split: str
+    available: bool
+    path: Path | None
+
+
+@dataclass(frozen=True)
+class _Facts:
+    nodes: int
+    edges: int
+    features: int
+    classes: int
+    homophily: float
+    split: str
+    measured: bool = True
+
+
+_FACTS: Final = {
+    "digits": _Facts(1797, 9931, 64, 10, 0.961, "per-class"),
+    "sbm": _Facts(1000, 4926, 32, 4, 0.794, "per-class"),
+    "cora": _Facts(2708, 5278, 1433, 7, 0.810, "public"),
+    "citeseer": _Facts(3327, 4552, 3703, 6, 0.736, "public"),
+    "pubmed": _Facts(19717, 44324, 500, 3, 0.802, "public"),
+    "coauthor-cs": _Facts(18333, 81894, 6805, 15, 0.808, "per-class"),
+    "amazon-computers": _Facts(13752, 245861, 767, 10, 0.777, "per-class"),
+    "amazon-photo": _Facts(7650, 119081, 745, 8, 0.827, "per-class"),
+    "texas": _Facts(183, 279, 1703, 5, 0.061, "geom-gcn"),
+    "chameleon": _Facts(2277, 31371, 2325, 5, 0.230, "geom-gcn"),
+    "wiki-cs": _Facts(11701, 215603, 300, 10, 0.65, "wiki-cs", measured=False),
+    "ogbn-arxiv": _Facts(169343, 1157799, 128, 40, 0.66, "time", measured=False),
+}
+
+DATASETS: Final = tuple(_FACTS)
+
+
+def load(
+    name: str, *, seed: int = 0, data_root: str | Path | None = None, split: str | None = None
+) -> Dataset:
+    """Return a dataset with the split of this seed.
+
+    Args:
+        name: One of `DATASETS`.
+        seed: Decides the split where there are several.
+        data_root: Folder of the raw files; else QUIETGRAPH_DATA, else a folder in the user's cache.
+        split: `per-class` on any dataset, `noisygl` where that benchmark has one; else its own.
+    """
+    facts = _facts(name)
+    chosen = split or facts.split
+    known = {facts.split, "per-class"}
+    if facts.split in {"public", "per-class"}:
+        known.add("noisygl")
+    if chosen not in known:
+        raise UnknownNameError(f"split of {name}", chosen, known)
+    raw = _read_embedded(name) or read_cached(name, SOURCES[name], find_root(data_root))
+    num_classes = int(raw.labels.max()) + 1
+    classes = tuple(str(code) for code in range(num_classes))
+    return Dataset(name, raw.graph, raw.labels, classes, _split(raw, name, chosen, seed))
+
+
+def describe(name: str, *, data_root: str | Path | None = None) -> DatasetInfo:
+    """Return what is known of a dataset, and whether its files are here, without reading it."""
+    facts = _facts(name)
+    source, root = SOURCES.get(name), find_root(data_root)
+    return DatasetInfo(
+        name=name,
+        nodes=facts.nodes,
+        edges=facts.edges,
+        features=facts.features,
+        classes=facts.classes,
+        homophily=facts.homophily,
+        measured=facts.measured,
+        split=f"{facts.split}: {SPLIT_WORDS[facts.split]}",
+        available=source is None or not source.missing(root),
+        path=None if source is None else root / source.folder,
+    )
+
+
+def _facts(name: str) -> _Facts:
+    if name in _FACTS:
+        return _FACTS[name]
+    if Path(name).exists():
+        raise InvalidParameterError(
+            f"'{name}' is a path, and load takes the name of a dataset ({', '.join(DATASETS)}). "
+            "Read your own data with quietgraph.load, or quietgraph fit PATH."
+        )
+    raise UnknownNameError("dataset", name, DATASETS)
+
+
+def _read_embedded(name: str) -> RawDataset | None:
+    """Return a dataset that needs no files, None where it needs some."""
+    if name == "digits":
+        labelled = digits_graph()
+    elif name == "sbm":
+        # The same graph for every seed, as with real data: only the split changes.
+        labelled = block_model(_FACTS[name].nodes, generator=numpy_generator(0, "sbm"))
+    else:
+        return None
+    parts = torch.zeros((labelled.graph.num_nodes, 0), dtype=torch.int8)
+    return RawDataset(labelled.graph, torch.from_numpy(labelled.classes), parts)
+
+
+def _split(raw: RawDataset, name: str, chosen: str, seed: int) -> Split:
+    generator = numpy_generator(seed, "split", name)
+    if chosen == "per-class":
+        return per_class_split(
+            raw.labels, train_per_class=20, validation_per_class=30, generator=generator
+        )
+    if raw.parts.shape[1] == 0:
+        return count_split(
+            raw.labels, train_per_class=20, num_validation=500, num_test=1000, generator=generator
+        )
+    part = raw.parts[:, seed % raw.parts.shape[1]]
+    return Split(part == TRAIN, part == VALIDATION, part == TEST)

@@ -1,0 +1,98 @@
+"""Labels and masks as callers give them: checked, as class codes."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from quietgraph.errors import InvalidLabelsError
+from quietgraph.types import UNKNOWN, Labels, Mask
+
+
+def encode_labels(labels: Any, num_nodes: int) -> tuple[Labels, np.ndarray[Any, Any]]:
+    """Return class codes [nodes] and the sorted label values; -1, None and NaN are unknown."""
+    values = _label_array(labels)
+    if values.ndim != 1 or len(values) != num_nodes:
+        raise InvalidLabelsError(
+            f"labels must have one entry per node ({num_nodes}), got shape {values.shape}. "
+            "Mark unlabelled nodes with -1."
+        )
+    missing = pd.isna(values)
+    known = ~missing
+    known[~missing] = [not _is_minus_one(value) for value in values[~missing]]
+    if not known.any():
+        raise InvalidLabelsError("no node has a label. Give labels to some nodes of each class.")
+    try:
+        classes, found = np.unique(np.array(list(values[known])), return_inverse=True)
+    except TypeError as error:
+        raise InvalidLabelsError(
+            "labels must be all numbers or all texts, got a mixture. Convert them to one type."
+        ) from error
+    kinds = {isinstance(value, str) for value in values[known]}
+    if len(kinds) > 1:
+        raise InvalidLabelsError(
+            "labels must be all numbers or all texts, got a mixture. Convert them to one type."
+        )
+    if len(classes) < 2:
+        raise InvalidLabelsError(
+            f"labels must have at least two classes, got only {classes[0]!r}. "
+            "Label some nodes of another class."
+        )
+    codes = torch.full((num_nodes,), UNKNOWN, dtype=torch.int64)
+    codes[torch.from_numpy(known)] = torch.from_numpy(found.astype(np.int64))
+    return codes, classes
+
+
+def labels_of_pyg(data: Any) -> tuple[Any, Mask | None]:
+    """Return labels and validation mask of a PyG `Data`; labels outside its masks are not read."""
+    for name in ("y", "train_mask"):
+        if getattr(data, name, None) is None:
+            raise InvalidLabelsError(
+                f"the PyG data must have {name} when it is given without labels. "
+                "Set it, or call fit(graph, labels)."
+            )
+    allowed = data.train_mask
+    validation = getattr(data, "val_mask", None)
+    if allowed.dim() != 1:
+        raise InvalidLabelsError(
+            f"train_mask must have one entry per node, got shape {tuple(allowed.shape)}. "
+            "Choose one split, for example data.train_mask[:, 0]."
+        )
+    if validation is not None:
+        allowed = allowed | validation
+    labels = torch.full_like(data.y.reshape(-1), UNKNOWN)
+    labels[allowed] = data.y.reshape(-1)[allowed]
+    return labels, validation
+
+
+def _label_array(labels: Any) -> np.ndarray[Any, Any]:
+    if isinstance(labels, Tensor):
+        return labels.detach().cpu().numpy().astype(object)
+    if isinstance(labels, pd.Series):
+        return np.asarray(labels.astype(object))
+    return np.array(labels, dtype=object)
+
+
+def _is_minus_one(value: Any) -> bool:
+    return not isinstance(value, str) and bool(value == UNKNOWN)
+
+
+def check_mask(mask: Any, num_nodes: int) -> Mask:
+    """Return a validation mask [nodes] of a mask or of node indices."""
+    raw = torch.as_tensor(np.asarray(mask.cpu() if isinstance(mask, Tensor) else mask))
+    if raw.dtype == torch.bool:
+        if tuple(raw.shape) != (num_nodes,):
+            raise InvalidLabelsError(
+                f"validation must have one entry per node ({num_nodes}), "
+                f"got shape {tuple(raw.shape)}."
+            )
+        return raw
+    if raw.dim() != 1 or raw.dtype.is_floating_point:
+        raise InvalidLabelsError("validation must be a mask of True and False, or node indices.")
+    if len(raw) and (raw.min() < 0 or raw.max() >= num_nodes):
+        raise InvalidLabelsError(f"validation indices must lie in 0 ... {num_nodes - 1}.")
+    chosen = torch.zeros(num_nodes, dtype=torch.bool)
+    chosen[raw.long()] = True
+    return chosen

@@ -1,0 +1,1 @@
+"""Training and inference in partitions, checkpoints, several processes."""

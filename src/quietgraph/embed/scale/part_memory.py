@@ -1,0 +1,150 @@
+"""What all parts together know while one is trained on: Gram matrix, prototypes, assignments.
+
+Every part keeps the last sums it gave. The totals are sums over all parts, of which those of the
+step are fresh, so the truncated norm and the prototypes are those of the whole graph.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from quietgraph.embed.clusters import start_clusters
+from quietgraph.embed.scale.distributed import World
+from quietgraph.embed.scale.parts import Plan
+from quietgraph.types import Embeddings
+
+_START_SAMPLE = 10_000  # rows from which the prototypes start, as on the whole graph
+
+Rows: TypeAlias = Mapping[int, Embeddings]  # unit rows of some parts, by part
+
+
+@dataclass(eq=False)
+class _Granularity:
+    """One number of prototypes: where they are, and what each part adds to them."""
+
+    prototypes: Tensor  # [clusters, dim], unit length
+    assignments: dict[int, Tensor] = field(default_factory=dict)  # by part [nodes of the part]
+    sums: dict[int, Tensor] = field(default_factory=dict)  # by part [clusters, dim + 1]
+
+    def assign(self, part: int, unit: Embeddings) -> None:
+        self.assignments[part] = (unit @ self.prototypes.T).argmax(dim=1)
+
+    def add_up(self, part: int, unit: Embeddings) -> None:
+        """Keep the sum of the part's rows in every cluster, and their number beside it."""
+        sums = torch.zeros_like(self.prototypes)
+        sums.index_add_(0, self.assignments[part], unit)
+        sizes = torch.bincount(self.assignments[part], minlength=len(sums))
+        self.sums[part] = torch.cat([sums, sizes[:, None].to(sums.dtype)], dim=1)
+
+
+class GramMemory:
+    """The Gram matrix of all embeddings, as a sum of one per part."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.grams: dict[int, Tensor] = {}  # of our parts [dim, dim]
+
+    def refresh(self, part: int, rows: Embeddings) -> None:
+        """Take in the rows of a part as they are now."""
+        fixed = rows.detach()
+        self.grams[part] = fixed.T @ fixed
+
+    def total(self) -> Tensor:
+        """Return the Gram matrix of all parts, the same in every process [dim, dim]."""
+        return self.world.total(_sum(list(self.grams.values())))
+
+
+class PrototypeMemory:
+    """Prototypes of all nodes, moved by one Lloyd step on the parts at hand."""
+
+    def __init__(self, counts: tuple[int, ...], plan: Plan, draws: torch.Generator) -> None:
+        self.counts, self.plan, self.draws = counts, plan, draws
+        self.levels: list[_Granularity] = []
+
+    @property
+    def is_started(self) -> bool:
+        """Whether there are prototypes."""
+        return bool(self.levels)
+
+    def start(self, unit_of: Callable[[int], Embeddings]) -> None:
+        """Find the first prototypes on a sample of all parts.
+
+        Args:
+            unit_of: Gives the unit rows of one of our parts.
+        """
+        for count in self.counts:
+            sample = self._sample(unit_of)
+            start = start_clusters(sample, count, generator=self.draws)
+            self.levels.append(_Granularity(start.prototypes))
+
+    def resume(self, prototypes: list[Tensor]) -> None:
+        """Go on from prototypes that were found before."""
+        self.levels = [_Granularity(one) for one in prototypes]
+
+    def place(self, part: int, unit: Embeddings) -> None:
+        """Put the rows of a part with their nearest prototypes as they are."""
+        for level in self.levels:
+            level.assign(part, unit)
+            level.add_up(part, unit)
+
+    def step(self, group: list[int], rows: Rows) -> None:
+        """Move the prototypes to the means of all parts, and assign the rows of the step anew.
+
+        Args:
+            group: All parts of the step.
+            rows: Of those that are ours.
+        """
+        for level in self.levels:
+            for part, unit in rows.items():
+                level.add_up(part, unit)
+        sums = [_sum(list(level.sums.values())) for level in self.levels]
+        totals = torch.split(self.plan.world.total(torch.cat(sums)), [len(one) for one in sums])
+        for level, total in zip(self.levels, totals, strict=True):
+            means, empty = total[:, :-1].contiguous(), total[:, -1] == 0
+            if empty.any():
+                means[empty] = self._random_rows(int(empty.sum()), group, rows)
+            level.prototypes = F.normalize(means, dim=1)
+            for part, unit in rows.items():
+                level.assign(part, unit)
+
+    def _sample(self, unit_of: Callable[[int], Embeddings]) -> Embeddings:
+        """Return random rows of all parts, the same in every process; all rows of few."""
+        size = self.plan.num_nodes
+        picks = torch.arange(size)
+        if size > _START_SAMPLE:
+            picks = torch.randperm(size, generator=self.draws)[:_START_SAMPLE]
+        return self._gather(picks, list(range(len(self.plan.parts))), unit_of)
+
+    def _random_rows(self, count: int, group: list[int], rows: Rows) -> Tensor:
+        size = sum(len(self.plan.parts[part]) for part in group)
+        picks = torch.randint(size, (count,), generator=self.draws)
+        return self._gather(picks, group, rows.__getitem__)
+
+    def _gather(
+        self, picks: Tensor, parts: list[int], unit_of: Callable[[int], Embeddings]
+    ) -> Tensor:
+        """Return rows by their place in the parts laid end to end; each process adds its own."""
+        found: Tensor | None = None
+        first = 0
+        for part in parts:
+            size = len(self.plan.parts[part])
+            inside = (picks >= first) & (picks < first + size)
+            if self.plan.is_ours(part):
+                unit = unit_of(part)
+                if found is None:
+                    found = unit.new_zeros(len(picks), unit.shape[1])
+                found[inside.to(unit.device)] = unit[(picks[inside] - first).to(unit.device)]
+            first += size
+        assert found is not None  # noqa: S101  (every process has a part in every step)
+        return self.plan.world.total(found)
+
+
+def _sum(tensors: list[Tensor]) -> Tensor:
+    total = tensors[0]
+    for tensor in tensors[1:]:
+        total = total + tensor
+    return total

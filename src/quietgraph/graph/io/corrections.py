@@ -1,0 +1,97 @@
+"""Labels that a person decided on: read from a file, put in the place of the given ones."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from quietgraph.errors import UnknownNameError, UnreadableFileError
+from quietgraph.graph.io.csv_file import read_csv
+from quietgraph.graph.io.raw import id_key
+
+DECISIONS: Final = ("accept", "keep", "unsure", "drop")
+_NODE_NAMES: Final = ("node", "id", "node_id")
+_DROP: Final = ""
+_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class Corrections:
+    """What is to be changed: a label as text by node id as text; '' forgets the label."""
+
+    path: Path
+    labels: Mapping[str, str]
+
+    def apply(self, labels: _Array, node_ids: Sequence[Any] | _Array) -> _Array:
+        """Return the labels with the corrections in them [nodes] object.
+
+        Args:
+            labels: As given, None = unknown [nodes] object; their values are the known classes.
+            node_ids: Of the nodes [nodes].
+        """
+        classes = {str(label): label for label in labels if label is not None}
+        places = {id_key(node): place for place, node in enumerate(node_ids)}
+        changed = labels.copy()
+        for node, label in self.labels.items():
+            if node not in places:
+                raise UnreadableFileError(
+                    f"{self.path} corrects the node '{node}', which is not in the graph. "
+                    "Check its id."
+                )
+            if label != _DROP and label not in classes:
+                raise UnknownNameError(f"class (node '{node}' of {self.path})", label, classes)
+            changed[places[node]] = None if label == _DROP else classes[label]
+        return changed
+
+
+def read_corrections(path: str | Path) -> Corrections:
+    """Return the corrections of a CSV file.
+
+    It has a column `node` and a column `label`, or it is a suspects.csv with a new column
+    `decision` (accept the suggested label, keep, unsure, drop the label) or `label`. Where a row
+    has both, the label counts; where it has neither, nothing changes.
+    """
+    path = Path(path)
+    table = read_csv(path)
+    names = {str(name).lower(): str(name) for name in table.columns}
+    node = next((names[name] for name in _NODE_NAMES if name in names), None)
+    if node is None or not {"label", "decision"} & names.keys():
+        raise UnreadableFileError(
+            f"{path} must have a column node and a column label or decision, got "
+            f"{', '.join(table.columns)}."
+        )
+    if "decision" in names and "suggested" not in names and "label" not in names:
+        raise UnreadableFileError(
+            f"{path} has decisions but no column suggested that they could accept. "
+            "Edit the suspects.csv of a fit, or name the labels in a column label."
+        )
+    found: dict[str, str] = {}
+    for line, row in zip(table.index, table.to_dict("records"), strict=True):
+        cells = {name: str(row[names[name]]) for name in names}
+        label = cells.get("label") or _decided(cells, f"{path} line {line}")
+        key = id_key(row[node])
+        if label is None:
+            continue
+        if found.setdefault(key, label) != label:
+            raise UnreadableFileError(
+                f"{path} line {line} gives the node '{key}' a second label, '{label}' after "
+                f"'{found[key]}'. Keep one row per node."
+            )
+    return Corrections(path, found)
+
+
+def _decided(cells: Mapping[str, str], where: str) -> str | None:
+    """Return the label of a decision, '' to forget it, None to leave it."""
+    decision = cells.get("decision", "").lower()
+    if decision in {"", "keep", "unsure"}:
+        return None
+    if decision == "drop":
+        return _DROP
+    if decision == "accept":
+        return cells["suggested"]
+    raise UnreadableFileError(
+        f"{where} has the decision '{decision}'; it must be one of {', '.join(DECISIONS)}. "
+        "Put a label of your own in a column label."
+    )

@@ -1,0 +1,102 @@
+"""A graph read from disk, and what was understood of it."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from quietgraph.graph.graph import Graph
+from quietgraph.graph.io.encoding import Encoding
+
+_SHOWN = 10  # classes and columns that are named
+
+
+@dataclass(frozen=True)
+class Understood:
+    """What a file was taken to mean, to be shown before anything is learned from it.
+
+    Attributes:
+        form: The format in words.
+        nodes: Number of nodes.
+        edges: Number of undirected edges kept.
+        features: Number of feature columns.
+        columns: What each column became, in words.
+        label_column: Where the labels come from; None without labels.
+        classes: Labelled nodes of each class, largest first, by the label as text.
+        labelled: Nodes with a label.
+        isolated: Nodes without edges.
+        self_loops: Edges from a node to itself, removed.
+        duplicates: Edges given twice in the same direction, removed.
+        opposite: Edges given in both directions, counted once.
+        homophily: Share of edges between labelled nodes that join equal labels; None without.
+        notes: What else a user should know.
+    """
+
+    form: str
+    nodes: int
+    edges: int
+    features: int
+    columns: tuple[str, ...]
+    label_column: str | None
+    classes: dict[str, int]
+    labelled: int
+    isolated: int
+    self_loops: int
+    duplicates: int
+    opposite: int
+    homophily: float | None
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain JSON values."""
+        return asdict(self)
+
+    def sentences(self) -> list[str]:
+        """Return everything in words, one line each."""
+        return [
+            f"{self.form}: {self.nodes:,} nodes, {self.edges:,} edges, {self.features:,} features",
+            *self._of_labels(),
+            f"features: {_enumerate(self.columns)}",
+            f"edges: directions ignored ({self.opposite:,} given both ways count once), "
+            f"{self.duplicates:,} duplicates and {self.self_loops:,} self-loops removed, "
+            f"{self.isolated:,} nodes isolated",
+            *(f"note: {note}" for note in self.notes),
+        ]
+
+    def _of_labels(self) -> list[str]:
+        if self.label_column is None:
+            return []
+        share = f"{100 * self.labelled / self.nodes:.1f} %"
+        sizes = [f"{name} {count:,}" for name, count in self.classes.items()]
+        alike = "unknown" if self.homophily is None else f"{self.homophily:.2f}"
+        return [
+            f"labels: {self.labelled:,} of {self.nodes:,} nodes ({share}) in {self.label_column}, "
+            f"{len(sizes)} classes: {_enumerate(sizes)}; homophily among labelled nodes {alike}"
+        ]
+
+
+def _enumerate(words: Sequence[str]) -> str:
+    more = f" and {len(words) - _SHOWN:,} more" if len(words) > _SHOWN else ""
+    return ", ".join(words[:_SHOWN]) + more
+
+
+@dataclass(frozen=True, eq=False)
+class ReadGraph:
+    """A graph with the labels and ids that its file gives the nodes.
+
+    Attributes:
+        graph: Checked; it carries no labels.
+        labels: All whole numbers or all texts, None = unknown [nodes] object.
+        node_ids: As the file has them [nodes] object.
+        encoding: How the features were made, to read a grown graph the same way.
+        understood: What to tell the user.
+        validation: Nodes to choose by [nodes] bool; None where the file does not say.
+    """
+
+    graph: Graph
+    labels: np.ndarray[Any, Any]
+    node_ids: np.ndarray[Any, Any]
+    encoding: Encoding
+    understood: Understood
+    validation: np.ndarray[Any, np.dtype[np.bool_]] | None = None

@@ -1,0 +1,1 @@
+"""What methods share: the estimator, its task, training loops."""

@@ -1,0 +1,1 @@
+"""GCNs trained with consistency between views."""

@@ -1,0 +1,1 @@
+"""GCN and methods that change its loss."""

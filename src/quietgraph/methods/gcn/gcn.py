@@ -1,0 +1,53 @@
+"""GCN: the plain graph convolution network that every other method must beat under noise."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from quietgraph.embed import Schedule
+from quietgraph.embed.scale.each_part import plan_parts
+from quietgraph.methods.base.supervised_parts import look_in_blocks, train_gcn_in_parts
+from quietgraph.methods.base.task import Fitted, Task
+from quietgraph.methods.gcn.backbone import GCNBackbone, Network
+from quietgraph.params import param
+
+_SHCHUR = {"dropout": 0.8, "weight_decay": 1e-3, "feature_norm": "l2"}
+
+
+@final
+@dataclass(kw_only=True, eq=False)
+class GCN(GCNBackbone):
+    """Two graph convolutions trained on the given labels (Kipf and Welling, 2017)."""
+
+    presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "coauthor-cs": _SHCHUR,
+        "amazon-computers": _SHCHUR,
+        "amazon-photo": _SHCHUR,
+    }
+
+    parts: int = param(
+        0, "parts of the graph to train in; 0 chooses by size, 1 is the whole graph", low=0
+    )
+
+    def _fit(self, task: Task) -> Fitted:
+        plan = plan_parts(task.graph, self.parts, seed=task.seed)
+        if plan is None:
+            return super()._fit(task)
+        module = self._module(task.graph.num_features, task.num_classes).to(task.graph.device)
+        schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay, self.patience)
+        history = train_gcn_in_parts(module, task, plan, schedule, feature_norm=self.feature_norm)
+        state = {**module.state_dict(), "num_features": torch.tensor(task.graph.num_features)}
+        embeddings, scores = look_in_blocks(module, task.graph, feature_norm=self.feature_norm)
+        return Fitted(scores, embeddings, history, state)
+
+    def _losses(self, task: Task, network: Network) -> Callable[[int], dict[str, Tensor]]:
+        targets = task.labels[task.train]
+
+        def losses(epoch: int) -> dict[str, Tensor]:  # noqa: ARG001
+            return {"loss": F.cross_entropy(network.scores()[task.train], targets)}
+
+        return losses

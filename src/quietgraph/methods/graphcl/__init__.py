@@ -1,0 +1,1 @@
+"""GraphCL for nodes."""

@@ -1,0 +1,173 @@
+"""Links that the graph lacks: which pairs to consider, how much each weighs, and the graph then.
+
+NRGNN and RTGNN share it: an edge predictor learns embeddings whose products tell edges from
+non-edges, and candidate pairs become edges of that weight.
+"""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from quietgraph.embed import Propagation, project
+from quietgraph.embed.weighted import entry_products, propagate_weighted
+from quietgraph.graph import CSR, Features, Graph
+from quietgraph.methods.base.supervised import GCNClassifier, GraphConvolution, drop_features
+from quietgraph.types import Embeddings, Scalar, Scores
+
+MOST_PAIRS = 4_000_000  # candidates in all, so that memory stays linear whatever the settings
+_BLOCK = 1024
+_CELLS = 16_000_000  # similarities held at once
+
+
+class EdgePredictor(nn.Module):
+    """Two graph convolutions whose outputs multiply to 1 on edges and to 0 elsewhere."""
+
+    def __init__(self, num_features: int, dim: int, *, unit_length: bool) -> None:
+        super().__init__()
+        self.first = GraphConvolution(num_features, dim)
+        self.second = GraphConvolution(dim, dim)
+        self.unit_length = unit_length
+
+    def forward(self, operator: CSR, features: Features) -> Embeddings:
+        """Return one embedding per node [nodes, dim]."""
+        embeddings: Embeddings = self.second(operator, self.first(operator, features).relu())
+        return F.normalize(embeddings, dim=1) if self.unit_length else embeddings
+
+
+class LinkedGCN(GCNClassifier):
+    """The two-layer network on an operator whose values may be learned."""
+
+    def both(self, operator: CSR, features: Features) -> tuple[Embeddings, Scores]:
+        """Return hidden layer [nodes, hidden] and class scores [nodes, classes]."""
+        dropped = drop_features(features, self.dropout, training=self.training)
+        inside = propagate_weighted(operator, project(dropped, self.first.weight))
+        hidden = (inside + self.first.bias).relu()
+        narrow = F.dropout(hidden, self.dropout, self.training) @ self.second.weight
+        return hidden, propagate_weighted(operator, narrow) + self.second.bias
+
+    def forward(self, operator: CSR, features: Features) -> Scores:
+        """Return class scores [nodes, classes]."""
+        return self.both(operator, features)[1]
+
+
+@dataclass(frozen=True, eq=False)
+class LinkedGraph:
+    """A graph and candidate pairs that become edges as far as an edge predictor wants them."""
+
+    structure: Propagation
+    pairs: CSR  # one entry per candidate pair, smaller index first
+    threshold: float  # lighter links are left out
+
+    @classmethod
+    def of(cls, graph: Graph, pairs: Tensor, threshold: float) -> "LinkedGraph":
+        """Return the graph with candidates as `new_pairs` gives them [2, pairs]."""
+        counts = torch.bincount(pairs[0], minlength=graph.num_nodes)
+        pointer = torch.zeros(graph.num_nodes + 1, dtype=torch.int32, device=pairs.device)
+        pointer[1:] = counts.cumsum(0)
+        ones = torch.ones(pairs.shape[1], device=pairs.device)
+        csr = CSR(pointer, pairs[1].int(), ones, (graph.num_nodes, graph.num_nodes))
+        csr.transposed()  # its structure is kept, and every backward pass needs it
+        return cls(Propagation.of(graph, spare_pairs=pairs), csr, threshold)
+
+    def link(self, embeddings: Embeddings) -> "Linked":
+        """Return the graph with links z_i . z_j; the gradient reaches the embeddings."""
+        products = entry_products(self.pairs, embeddings, embeddings)
+        weights = torch.where(products >= self.threshold, products, torch.zeros_like(products))
+        whole = self.structure
+        present = torch.cat(
+            [weights.new_ones(whole.num_edges), weights, weights.new_ones(whole.num_nodes)]
+        )
+        reduced = _without_absent(whole, present.detach() > 0)
+        operator = reduced.operator(present)
+        adjacency = reduced.weights.values * present.detach()[reduced.edge_of_entry]
+        return Linked(operator, reduced.weights.with_values(adjacency))
+
+
+@dataclass(frozen=True, eq=False)
+class Linked:
+    """A graph with its links: the normalised operator, and the weights as they are."""
+
+    operator: CSR  # its values carry the gradient to the links
+    adjacency: CSR  # weights of edges, links and self-loops, without gradient
+
+
+def reconstruction_loss(embeddings: Embeddings, edges: CSR, *, negatives: int) -> Scalar:
+    """Return how far products of embeddings are from 1 on edges and from 0 elsewhere.
+
+    nodes / (P + M) (sum over the P edges of (z_i . z_j - 1)^2 + M times the mean over all
+    non-edges of (z_i . z_j)^2), where M = negatives nodes / 2. The published loss draws the M
+    non-edges at random; this is its expectation, without the draw: all squared products sum to
+    |Z^T Z|^2.
+
+    Args:
+        embeddings: One row per node [nodes, dim].
+        edges: Each edge once, smaller index first.
+        negatives: Weight of non-edges, per node and end.
+    """
+    nodes, num_edges = len(embeddings), edges.num_entries
+    on_edges = entry_products(edges, embeddings, embeddings)
+    everywhere = (embeddings.T @ embeddings).square().sum()
+    alone = embeddings.square().sum(dim=1).square().sum()
+    elsewhere = (everywhere - alone) / 2 - on_edges.square().sum()
+    pairs = nodes * (nodes - 1) / 2 - num_edges
+    drawn = negatives * nodes / 2
+    total = (on_edges - 1).square().sum() + drawn / max(pairs, 1) * elsewhere.clamp_min(0)
+    return total * nodes / max(num_edges + drawn, 1)
+
+
+def upper_edges(graph: Graph) -> CSR:
+    """Return each edge once, smaller index first."""
+    import scipy.sparse  # noqa: PLC0415
+
+    upper = scipy.sparse.triu(graph.adjacency.to_scipy(), k=1)
+    edges = CSR.from_scipy(upper).to(graph.device)
+    edges.transposed()  # its structure is kept, and every backward pass needs it
+    return edges
+
+
+def nearest(rows: Features, queries: Tensor, targets: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Return pairs of each query and the `count` targets with the largest product of rows.
+
+    Args:
+        rows: One row per node; of unit length where cosine is meant [nodes, dim].
+        queries: Node indices [queries].
+        targets: Node indices [targets].
+        count: Targets per query; all of them where there are fewer.
+    """
+    count = min(count, len(targets))
+    if count == len(targets):
+        return queries.repeat_interleave(count), targets.repeat(len(queries))
+    found, wanted = [], _take(rows, targets)
+    size = max(1, min(_BLOCK, _CELLS // len(targets)))
+    for block in torch.split(queries, size):
+        dense = _take(rows, block)
+        dense = dense.to_dense() if isinstance(dense, CSR) else dense
+        similar = project(wanted, dense.T.contiguous())  # [targets, block]
+        found.append(targets[similar.topk(count, dim=0).indices.T.reshape(-1)])
+    return queries.repeat_interleave(count), torch.cat(found)
+
+
+def new_pairs(graph: Graph, first: Tensor, second: Tensor) -> Tensor:
+    """Return the pairs that are neither edges nor loops, once each and sorted [2, pairs]."""
+    low, high = torch.minimum(first, second), torch.maximum(first, second)
+    ids = torch.unique((low * graph.num_nodes + high)[low != high])
+    rows, columns = graph.edge_index
+    ids = ids[~torch.isin(ids, rows * graph.num_nodes + columns)]
+    return torch.stack([ids // graph.num_nodes, ids % graph.num_nodes])
+
+
+def _take(rows: Features, picks: Tensor) -> Features:
+    return rows.take_rows(picks).to(picks.device) if isinstance(rows, CSR) else rows[picks]
+
+
+def _without_absent(whole: Propagation, present: Tensor) -> Propagation:
+    """Return the structure of the pairs that are present alone: less to multiply."""
+    kept = present[whole.edge_of_entry].nonzero().squeeze(1)
+    weights, rows = whole.weights, whole.weights.rows[kept]
+    pointer = torch.zeros_like(weights.row_pointer)
+    pointer[1:] = torch.bincount(rows, minlength=whole.num_nodes).cumsum(0)
+    csr = CSR(pointer, weights.columns[kept], weights.values[kept], weights.shape)
+    owners = whole.edge_of_entry[kept]
+    return Propagation(csr, owners, whole.num_edges, whole.num_spare, whole.num_nodes)

@@ -1,0 +1,182 @@
+"""NRGNN: unlabelled nodes are linked to labelled ones, and sure predictions become labels."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from quietgraph.embed import Schedule, normalise_rows, normalised_adjacency, train
+from quietgraph.graph import CSR
+from quietgraph.methods.base.node_classifier import NodeClassifier
+from quietgraph.methods.base.supervised import validation_score
+from quietgraph.methods.base.task import Fitted, Task
+from quietgraph.methods.linked.edge_predictor import (
+    MOST_PAIRS,
+    EdgePredictor,
+    LinkedGCN,
+    LinkedGraph,
+    nearest,
+    new_pairs,
+    reconstruction_loss,
+    upper_edges,
+)
+from quietgraph.params import param
+from quietgraph.types import Embeddings
+
+_MOST_SURE = 4096  # sure nodes that links lead to; the search is linear in all nodes
+
+
+@final
+@dataclass(kw_only=True, eq=False)
+class NRGNN(NodeClassifier):
+    """Links to labelled nodes and mined pseudo-labels (Dai, Aggarwal and Wang, 2021)."""
+
+    presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "citeseer": {"edge_weight": 3.0},
+        "pubmed": {
+            "edge_weight": 0.1,
+            "candidates": 5,
+            "sure_above": 1.0,
+            "learning_rate": 0.01,
+            "hidden": 128,
+        },
+    }
+
+    hidden: int = param(16, "width of the hidden layers", low=1)
+    edge_dim: int = param(64, "width of the edge predictor", low=1)
+    candidates: int = param(
+        0, "labelled nodes each node may be linked to, 0 for all; 4 million links at most", low=0
+    )
+    sure_links: int = param(50, "surely predicted nodes each node may be linked to", low=1)
+    sure_above: float = param(
+        0.8, "probability from which a prediction is sure (p_u)", low=0, high=1
+    )
+    link_above: float = param(0.1, "weight from which a link counts (t_small)", low=1e-6)
+    negatives: int = param(50, "weight of non-edges per node in the edge loss (n_n)", low=1)
+    edge_weight: float = param(0.03, "weight of the edge loss (alpha)", low=0)
+    sure_weight: float = param(1.0, "weight of the sure predictions (beta)", low=0)
+    dropout: float = param(0.5, "share of entries dropped before each layer", low=0, high=0.99)
+    feature_norm: str = param("none", "scaling of feature rows", choices=("l2", "l1", "none"))
+    epochs: int = param(200, "training epochs", low=1)
+    patience: int | None = param(None, "epochs without better validation before stopping", low=1)
+    learning_rate: float = param(1e-3, "step size of Adam", low=0)
+    weight_decay: float = param(5e-4, "weight decay of Adam", low=0)
+
+    def _fit(self, task: Task) -> Fitted:
+        trainer = _Trainer(self, task)
+        schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay, self.patience)
+        history = train(trainer.networks, trainer.losses, schedule, score=trainer.score)
+        hidden, scores = trainer.output
+        return Fitted(scores, hidden, history, notes={"sure_nodes": float(trainer.sure.sum())})
+
+
+class _Networks(nn.Module):
+    def __init__(self, method: NRGNN, task: Task) -> None:
+        super().__init__()
+        num_features = task.graph.num_features
+        sizes = (num_features, method.hidden, task.num_classes, method.dropout)
+        self.predictor = EdgePredictor(num_features, method.edge_dim, unit_length=False)
+        self.miner, self.classifier = LinkedGCN(*sizes), LinkedGCN(*sizes)
+
+
+class _Trainer:
+    """The three networks, the links of two of them, and the best of what they said."""
+
+    def __init__(self, method: NRGNN, task: Task) -> None:
+        self.method, self.task = method, task
+        self.features = normalise_rows(task.graph.features, method.feature_norm)
+        self.operator = normalised_adjacency(task.graph)
+        self.edges = upper_edges(task.graph)
+        self.networks = _Networks(method, task).to(task.graph.device)
+        self.candidates = new_pairs(task.graph, *self._similar_labelled())
+        self.mined_graph = self.graph = self._linked(self.candidates)
+        self.mined = torch.zeros(len(task.labels), task.num_classes, device=task.graph.device)
+        self.sure = torch.zeros_like(task.train)
+        self.best_mined = self.best = -math.inf
+
+    def losses(self, epoch: int) -> dict[str, Tensor]:  # noqa: ARG002
+        method, train_nodes = self.method, self.task.train
+        targets = self.task.labels[train_nodes]
+        embeddings, operators = self._link()
+        networks = (self.networks.miner, self.networks.classifier)
+        mined, scores = (
+            network(operator, self.features)
+            for network, operator in zip(networks, operators, strict=True)
+        )
+        values = {
+            "edges": reconstruction_loss(embeddings, self.edges, negatives=method.negatives),
+            "miner": F.cross_entropy(mined[train_nodes], targets),
+            "classifier": F.cross_entropy(scores[train_nodes], targets),
+            "sure": scores.new_zeros(()),
+        }
+        if self.sure.any():
+            values["sure"] = F.cross_entropy(scores[self.sure], self.mined[self.sure])
+        values["loss"] = (
+            values["classifier"]
+            + values["miner"]
+            + method.edge_weight * values["edges"]
+            + method.sure_weight * values["sure"]
+        )
+        return values
+
+    def score(self) -> float:
+        """Return the classifier's validation score; keep its best answer and the miner's."""
+        task = self.task
+        for_miner, for_classifier = self.operators
+        hidden, scores = self.networks.classifier.both(for_classifier, self.features)
+        merit = validation_score(scores, task.labels, task.validation)
+        if merit > self.best:
+            self.best, self.output = merit, (hidden, scores)
+        mined = self.networks.miner(for_miner, self.features)
+        mined_merit = validation_score(mined, task.labels, task.validation)
+        if mined_merit > self.best_mined:
+            self.best_mined, self.mined = mined_merit, mined.softmax(dim=1)
+            self._link_sure()
+        return merit
+
+    def _link(self) -> tuple[Embeddings, tuple[CSR, CSR]]:
+        """Return the edge predictor's embeddings and the operators of miner and classifier.
+
+        Without their gradients they stay for `score`, which judges the step just made.
+        """
+        embeddings = self.networks.predictor(self.operator, self.features)
+        for_miner = for_classifier = self.mined_graph.link(embeddings).operator
+        if self.graph is not self.mined_graph:
+            for_classifier = self.graph.link(embeddings).operator
+        self.embeddings = embeddings.detach()
+        self.operators = [
+            operator.with_values(operator.values.detach())
+            for operator in (for_miner, for_classifier)
+        ]
+        return embeddings, (for_miner, for_classifier)
+
+    def _similar_labelled(self) -> tuple[Tensor, Tensor]:
+        """Return each node with the labelled nodes most like it."""
+        task = self.task
+        labelled = task.train.nonzero().squeeze(1)
+        everyone = torch.arange(len(task.labels), device=labelled.device)
+        wanted = self.method.candidates or len(labelled)
+        most = max(1, MOST_PAIRS // len(everyone))
+        unit = normalise_rows(task.graph.features, "l2")
+        return nearest(unit, everyone, labelled, min(wanted, most))
+
+    def _link_sure(self) -> None:
+        """Offer every unlabelled node links to the sure nodes it has the largest products with."""
+        task, chances = self.task, self.mined.max(dim=1).values
+        self.sure = ~task.train & (chances > self.method.sure_above)
+        if not self.sure.any():
+            self.graph = self.mined_graph
+            return
+        sure = self.sure.nonzero().squeeze(1)
+        sure = sure[chances[sure].topk(min(_MOST_SURE, len(sure))).indices]
+        unlabelled = (~task.train).nonzero().squeeze(1)
+        most = max(1, MOST_PAIRS // len(unlabelled))
+        offered = nearest(self.embeddings, unlabelled, sure, min(self.method.sure_links, most))
+        pairs = torch.cat([self.candidates, new_pairs(task.graph, *offered)], dim=1)
+        self.graph = self._linked(new_pairs(task.graph, *pairs))
+
+    def _linked(self, pairs: Tensor) -> LinkedGraph:
+        return LinkedGraph.of(self.task.graph, pairs, self.method.link_above)

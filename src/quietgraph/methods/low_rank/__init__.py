@@ -1,0 +1,1 @@
+"""GCL-LRR and GCL-LR-Attention."""

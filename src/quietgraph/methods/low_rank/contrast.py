@@ -1,0 +1,263 @@
+"""What GCL-LRR and GCL-LR-Attention share: the low-rank contrastive encoder and its parameters."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+
+from quietgraph.classify import (
+    LinearFit,
+    centre_rows,
+    fit_linear,
+    fit_ridge,
+    mean_direction,
+    smooth_rows,
+)
+from quietgraph.embed import (
+    ContrastSettings,
+    GCNEncoder,
+    History,
+    Schedule,
+    TEDEncoder,
+    ViewRates,
+    encode,
+    normalise_rows,
+    normalised_adjacency,
+    train_embeddings,
+)
+from quietgraph.embed.scale.block_inference import encode_in_blocks
+from quietgraph.embed.scale.checkpoint import active_checkpoints
+from quietgraph.embed.scale.distributed import current_world
+from quietgraph.embed.scale.part_contrast import train_in_parts
+from quietgraph.embed.scale.parts import WHOLE_UP_TO, count_lanes, count_parts, make_plan
+from quietgraph.graph import Graph
+from quietgraph.methods.base.cache import Embedded
+from quietgraph.methods.base.task import Task
+from quietgraph.methods.base.two_stage import Decision, TwoStageClassifier
+from quietgraph.methods.low_rank.large_features import (
+    in_blocks,
+    is_large,
+    mean_direction_in_blocks,
+    smooth_in_blocks,
+)
+from quietgraph.params import param
+from quietgraph.rng import torch_generator
+from quietgraph.types import Embeddings, Scores
+
+_CLASSIFIERS: dict[str, Callable[..., LinearFit]] = {
+    "ridge": fit_ridge,
+    "gradient-descent": fit_linear,
+}
+_ENCODER = "encoder."
+
+
+@dataclass(kw_only=True, eq=False)
+class LowRankContrast(TwoStageClassifier):
+    """Contrastive embeddings of low rank, and a linear transductive classifier on them."""
+
+    first_stage: ClassVar[str] = "low-rank contrast"
+    presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "texas": {"encoder": "tedgcn"},
+        "chameleon": {"encoder": "tedgcn"},
+    }
+
+    encoder: str = param(
+        "gcn",
+        "two graph convolutions, or a filter of trainable depth for graphs of unlike neighbours",
+        choices=("gcn", "tedgcn"),
+    )
+    depth: float = param(-1.0, "depth at which the tedgcn encoder starts", low=-5, high=20)
+    hidden: int = param(256, "width of the gcn encoder's hidden layer", low=1)
+    dim: int = param(256, "width of the embeddings (d)", low=1)
+    output: str = param("linear", "activation of the output", choices=("linear", "relu"))
+    feature_norm: str = param("l2", "scaling of feature rows", choices=("l2", "l1", "none"))
+    temperature: float = param(0.5, "softness of the contrast between views", low=1e-3)
+    intra_view: bool = param(False, "whether nodes of the same view are negatives too")
+    anchors: int = param(700, "nodes contrasted in a step", low=2)
+    prototypes: int = param(20, "number of coarse prototypes (K)", low=1)
+    fine_prototypes: int = param(50, "number of fine prototypes, 0 for none", low=0)
+    prototype_weight: float = param(0.5, "weight of the prototype loss", low=0)
+    prototype_temperature: float = param(0.3, "softness of the prototype loss (tau)", low=1e-3)
+    rank_weight: float = param(1.0, "weight of the truncated nuclear norm (tau)", low=0)
+    rank_ratio: float = param(0.2, "share of directions left free (gamma)", low=0, high=1)
+    rank_scale: str = param(
+        "mean",
+        "truncated norm per node of unit rows, or the sum as printed",
+        choices=("mean", "sum"),
+    )
+    edge_drop_1: float = param(0.2, "share of edges dropped in view 1", low=0, high=1)
+    edge_drop_2: float = param(0.4, "share of edges dropped in view 2", low=0, high=1)
+    feature_mask_1: float = param(0.3, "share of feature columns masked in view 1", low=0, high=1)
+    feature_mask_2: float = param(0.4, "share of feature columns masked in view 2", low=0, high=1)
+    node_drop: float = param(0.0, "share of nodes dropped in each view", low=0, high=1)
+    edge_add: float = param(0.0, "random edges added in each view, per edge", low=0, high=1)
+    epochs: int = param(60, "most training epochs (t_max); in parts, as many steps", low=1)
+    warm_up: int = param(15, "epochs before prototypes and rank count; in parts, steps", low=0)
+    patience: int | None = param(None, "epochs without a lower loss before stopping", low=1)
+    learning_rate: float = param(1e-3, "step size of Adam", low=0)
+    weight_decay: float = param(1e-5, "weight decay of Adam", low=0)
+    parts: int = param(
+        0, "parts of the graph to train in; 0 chooses by size, 1 is the whole graph", low=0
+    )
+    parts_per_step: int = param(1, "parts that one step trains on", low=1)
+    centre: bool = param(True, "unit rows less their mean before classifying", after_embedding=True)
+    smoothing: int = param(
+        0, "propagations that average the features over neighbours", low=0, after_embedding=True
+    )
+    classifier: str = param(
+        "ridge",
+        "linear classifier: ridge, or the gradient descent of the paper",
+        choices=tuple(_CLASSIFIERS),
+        after_embedding=True,
+    )
+
+    def first_stage_parameters(self) -> dict[str, Any]:
+        """Return what the embeddings depend on; parts chosen by size follow from the graph."""
+        every = super().first_stage_parameters()
+        plain = {"parts": 0, "parts_per_step": 1}
+        return {name: value for name, value in every.items() if plain.get(name) != value}
+
+    def train_along(self, graph: Graph) -> None:
+        """Train beside the first process, which keeps the result and goes on alone."""
+        self._train(graph.to(self._device()), self.seed)
+
+    def _embed(self, graph: Graph, seed: int) -> Embedded:
+        encoder, history = self._train(graph, seed)
+        weights = {_ENCODER + name: value for name, value in encoder.state_dict().items()}
+        return Embedded(self._encode(encoder, graph), weights, history)
+
+    def _train(self, graph: Graph, seed: int) -> tuple[nn.Module, History]:
+        encoder = self._encoder(graph.num_features, seed).to(graph.device)
+        world = current_world()
+        lanes = count_lanes(self.parts_per_step, world)
+        count = count_parts(graph.num_nodes, self.parts, lanes=lanes)
+        if count == 1 and active_checkpoints() is None:
+            features = normalise_rows(graph.features, self.feature_norm)
+            return encoder, train_embeddings(
+                graph, features, encoder, self._settings(), self._schedule(), seed=seed
+            )
+        plan = make_plan(graph, count, lanes=lanes, world=world, seed=seed)
+        about = {**self.first_stage_parameters(), "seed": seed}
+        return encoder, train_in_parts(
+            graph,
+            encoder,
+            self._settings(plan.steps),
+            self._schedule(plan.steps),
+            plan=plan,
+            feature_norm=self.feature_norm,
+            about=about,
+        )
+
+    def _encode(self, encoder: nn.Module, graph: Graph) -> Embeddings:
+        if graph.num_nodes > WHOLE_UP_TO:
+            return encode_in_blocks(encoder, graph, feature_norm=self.feature_norm)
+        return encode(encoder, graph, normalise_rows(graph.features, self.feature_norm))
+
+    def _decide(self, embedded: Embedded, task: Task) -> Decision:
+        embeddings = embedded.embeddings
+        mean = _mean_direction(embeddings)
+        rows = self._rows(embeddings, task.graph, mean)
+        state = {"mean": mean, **self._survey(rows)}
+        # Of a large graph only labelled nodes get their features at once, all others in blocks.
+        large = is_large(embeddings)
+        seen = task.train | task.validation if large else slice(None)
+        features = self._features(rows[seen], state)
+        fit = _CLASSIFIERS[self.classifier](
+            features,
+            task.labels[seen],
+            train=task.train[seen],
+            validation=task.validation[seen],
+            num_classes=task.num_classes,
+        )
+        state = {**state, "weight": fit.weight}
+        scores = self._classify(rows, state) if large else fit.scores(features)
+        notes = {self.classifier: fit.chosen, "validation_accuracy": fit.validation_accuracy}
+        return Decision(scores, state, notes)
+
+    def _rows(self, embeddings: Embeddings, graph: Graph, mean: Tensor) -> Embeddings:
+        """Return embeddings centred and averaged over neighbours, as far as asked for."""
+        if not is_large(embeddings):
+            rows = centre_rows(embeddings, mean) if self.centre else embeddings
+            if self.smoothing == 0:
+                return rows
+            return smooth_rows(normalised_adjacency(graph), rows, steps=self.smoothing)
+        rows = embeddings
+        if self.centre:
+            rows = in_blocks(lambda block: centre_rows(embeddings[block], mean), len(embeddings))
+        if self.smoothing == 0:
+            return rows
+        return smooth_in_blocks(graph.adjacency, rows, steps=self.smoothing)
+
+    def _survey(self, rows: Embeddings) -> dict[str, Tensor]:  # noqa: ARG002
+        """Return what the features need to know of all rows."""
+        return {}
+
+    def _features(self, rows: Embeddings, state: dict[str, Tensor]) -> Tensor:  # noqa: ARG002
+        """Return what the classifier sees of some nodes [nodes, features]."""
+        return rows
+
+    def _classify(self, rows: Embeddings, state: dict[str, Tensor]) -> Scores:
+        if not is_large(rows):
+            return self._features(rows, state) @ state["weight"]
+        return in_blocks(
+            lambda block: self._features(rows[block], state) @ state["weight"], len(rows)
+        )
+
+    def embed_new(self, graph: Graph, state: dict[str, Tensor]) -> Embeddings:
+        """Return what a trained encoder makes of a graph that it has not seen [nodes, dim]."""
+        encoder = self._encoder(graph.num_features, seed=0).to(graph.device)
+        encoder.load_state_dict(
+            {
+                name.removeprefix(_ENCODER): value
+                for name, value in state.items()
+                if name.startswith(_ENCODER)
+            }
+        )
+        return self._encode(encoder, graph)
+
+    def _apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
+        embeddings = self.embed_new(graph, state)
+        return self._classify(self._rows(embeddings, graph, state["mean"]), state), embeddings
+
+    def _encoder(self, num_features: int, seed: int) -> nn.Module:
+        draws = torch_generator(seed, "encoder")
+        if self.encoder == "tedgcn":
+            return TEDEncoder(
+                num_features, self.dim, output=self.output, depth=self.depth, generator=draws
+            )
+        return GCNEncoder(num_features, self.hidden, self.dim, output=self.output, generator=draws)
+
+    def _schedule(self, steps: int = 1) -> Schedule:
+        """Return the schedule for epochs of several steps: as many steps as on the whole graph."""
+        epochs = math.ceil(self.epochs / steps)
+        return Schedule(epochs, self.learning_rate, self.weight_decay, self.patience)
+
+    def _settings(self, steps: int = 1) -> ContrastSettings:
+        counts = tuple(count for count in (self.prototypes, self.fine_prototypes) if count)
+        masks = (self.feature_mask_1, self.feature_mask_2)
+        drops = (self.edge_drop_1, self.edge_drop_2)
+        first, second = (
+            ViewRates(drop, mask, self.node_drop, self.edge_add)
+            for drop, mask in zip(drops, masks, strict=True)
+        )
+        return ContrastSettings(
+            temperature=self.temperature,
+            intra_view=self.intra_view,
+            anchors=self.anchors,
+            prototype_weight=self.prototype_weight,
+            prototype_counts=counts,
+            prototype_temperature=self.prototype_temperature,
+            rank_weight=self.rank_weight,
+            rank_ratio=self.rank_ratio,
+            rank_scale=self.rank_scale,
+            warm_up=math.ceil(self.warm_up / steps),
+            first_view=first,
+            second_view=second,
+        )
+
+
+def _mean_direction(embeddings: Embeddings) -> Tensor:
+    large = is_large(embeddings)
+    return mean_direction_in_blocks(embeddings) if large else mean_direction(embeddings)

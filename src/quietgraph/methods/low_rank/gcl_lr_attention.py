@@ -1,0 +1,46 @@
+"""GCL-LR-Attention: GCL-LRR with low-rank attention before the classifier."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from quietgraph.classify import attention_matrix
+from quietgraph.methods.low_rank.contrast import LowRankContrast
+from quietgraph.params import param
+from quietgraph.types import Embeddings
+
+
+@final
+@dataclass(kw_only=True, eq=False)
+class GCLLRAttention(LowRankContrast):
+    """Low-rank contrastive embeddings, attention, linear classifier (GCL-LR-Attention)."""
+
+    # Averages over neighbours of other classes carry nothing.
+    presets: ClassVar[dict[str, dict[str, Any]]] = {
+        name: {**settings, "smoothing": 0} for name, settings in LowRankContrast.presets.items()
+    }
+
+    smoothing: int = param(
+        10, "propagations that average the features over neighbours", low=0, after_embedding=True
+    )
+    attention: str = param(
+        "residual",
+        "features: embeddings beside attended ones (residual), or F = K H / lambda_1 alone (plain)",
+        choices=("residual", "plain"),
+        after_embedding=True,
+    )
+    attention_weight: float = param(
+        2.0, "weight of attended features beside the embeddings", low=0, after_embedding=True
+    )
+
+    def _survey(self, rows: Embeddings) -> dict[str, Tensor]:
+        return {"attention": attention_matrix(rows)}
+
+    def _features(self, rows: Embeddings, state: dict[str, Tensor]) -> Tensor:
+        attended = rows @ state["attention"]
+        if self.attention == "plain":
+            return attended
+        return torch.cat([rows, self.attention_weight * F.normalize(attended, dim=1)], dim=1)

@@ -1,0 +1,183 @@
+"""Jo-SRC on MERIT: labels that the predictions do not contradict, and views that must agree."""
+
+import copy
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from quietgraph.classify.logistic import fit_logistic
+from quietgraph.methods.base.task import Task
+from quietgraph.methods.merit.labelled_siamese import LabelledSiamese
+from quietgraph.methods.merit.labelled_trainer import LabelledTrainer
+from quietgraph.methods.merit.siamese import PRESETS, Look, Siamese, move_towards
+from quietgraph.params import param
+from quietgraph.types import Labels, Mask, Probabilities, Scalar
+
+_SOFTENING = 10  # of the teacher where the views disagree
+
+
+@final
+@dataclass(kw_only=True, eq=False)
+class JoSRC(LabelledSiamese):
+    """Clean labels by Jensen-Shannon divergence on MERIT's networks (Jo-SRC, Yao et al., 2021).
+
+    The method is one for images; its port to graphs is our reading: MERIT with the selection and
+    the consistency of Jo-SRC, and without labelled nodes judged wrong in the contrast. Unlike
+    the original, all nodes of a step must be predicted alike in both views, and the head starts
+    as a logistic regression. The term for classes outside the known ones is left out: label
+    noise has none.
+    """
+
+    presets: ClassVar[dict[str, dict[str, Any]]] = PRESETS
+
+    settling: float = param(
+        0.1, "share of the epochs with labels before doubted ones are replaced", low=0, high=0.9
+    )
+    smoothing: float | None = param(
+        None,
+        "share of a label given to the other classes (none: 0.3, below five classes 0.1)",
+        low=0,
+        high=0.9,
+    )
+    threshold: float = param(
+        0.6, "agreement a label needs once labels have settled (tau)", low=0, high=1
+    )
+    last_threshold: float = param(0.85, "agreement it needs in the end", low=0, high=1)
+    label_weight: float = param(0.03, "weight of labels and consistency beside the views", low=0)
+    consistency: float = param(0.5, "weight of agreeing views against labels", low=0, high=1)
+
+    def _trainer(self, siamese: Siamese, task: Task) -> "_Trainer":
+        return _Trainer(siamese, task, self)
+
+
+class _Trainer(LabelledTrainer):
+    def __init__(self, siamese: Siamese, task: Task, settings: JoSRC) -> None:
+        super().__init__(siamese, task, settings.most_labelled)
+        self.settings = settings
+        self.slow_head = copy.deepcopy(self.head).requires_grad_(False)
+        usual = 0.3 if task.num_classes >= 5 else 0.1
+        self.smoothing = usual if settings.smoothing is None else settings.smoothing
+
+    def losses(self, epoch: int) -> dict[str, Tensor]:
+        if epoch < self.settings.warm_up:
+            return self.contrast_alone()
+        if epoch == self.settings.warm_up:
+            self._start_head()
+        nodes = self.draw_labelled()
+        look = self.siamese.look(self.siamese.draw_nodes(nodes))
+        given = smooth_labels(self.task.labels[nodes], self.task.num_classes, self.smoothing)
+        everyone = [self.head(each).log_softmax(dim=1) for each in look.embeddings]
+        first, second = (each[: len(nodes)] for each in everyone)
+        with torch.no_grad():
+            clean = agreement((first.exp() + second.exp()) / 2, given) >= self._threshold(epoch)
+        weight, share = self.settings.label_weight, self.settings.consistency
+        if self._passed(epoch) < self.settings.settling:
+            views = self.siamese.loss(look)
+            labels = label_cost(first, given, clean) + label_cost(second, given, clean)
+            return {"loss": views + weight * labels, "views": views, "labels": labels}
+        agree = first.argmax(dim=1) == second.argmax(dim=1)
+        targets = choose_targets(given, self._teach(look, len(nodes)), clean, agree)
+        values = {
+            "views": self.siamese.loss(look, kept=_contrasted(clean, len(look.embeddings[0]))),
+            "labels": label_cost(first, targets) + label_cost(second, targets),
+            "consistency": symmetric_divergence(everyone[0], everyone[1]),
+        }
+        labels = (1 - share) * values["labels"] + share * values["consistency"]
+        return {"loss": values["views"] + weight * labels, **values}
+
+    def after_step(self) -> None:
+        super().after_step()
+        move_towards(self.slow_head, self.head, self.settings.momentum)
+
+    def trusted(self) -> Mask:
+        given = smooth_labels(
+            self.task.labels[self.labelled], self.task.num_classes, self.smoothing
+        )
+        chances = self.scores(self.labelled).softmax(dim=1)
+        clean = agreement(chances, given) >= self.settings.last_threshold
+        trusted = torch.zeros_like(self.task.train)
+        trusted[self.labelled[clean]] = True
+        return trusted if clean.any() else self.task.train
+
+    def _start_head(self) -> None:
+        """Start from a logistic regression: an undecided head would doubt every label."""
+        labelled, held_out = self.draw_labelled(), self.task.validation.nonzero().squeeze(1)
+        nodes = torch.cat([labelled, held_out])
+        inside = torch.arange(len(nodes), device=nodes.device) < len(labelled)
+        with torch.no_grad():
+            unit = F.normalize(self.siamese.embed(nodes), dim=1)
+        fit = fit_logistic(
+            unit,
+            self.task.labels[nodes],
+            train=inside,
+            validation=~inside,
+            num_classes=self.task.num_classes,
+        )
+        for head in (self.head, self.slow_head):
+            head.become(fit.weight, fit.bias)
+
+    def _passed(self, epoch: int) -> float:
+        """Return the share of the epochs with labels that has passed."""
+        settings = self.settings
+        return (epoch - settings.warm_up) / max(1, settings.epochs - settings.warm_up)
+
+    def _threshold(self, epoch: int) -> float:
+        """Rises from 0 while labels settle, then towards its last value."""
+        settings, passed = self.settings, self._passed(epoch)
+        if passed < settings.settling:
+            return settings.threshold * passed / settings.settling
+        rise = settings.last_threshold - settings.threshold
+        return settings.threshold + rise * (passed - settings.settling) / (1 - settings.settling)
+
+    def _teach(self, look: Look, count: int) -> Probabilities:
+        """Return what the target network and the slow head predict, over both views."""
+        with torch.no_grad():
+            views = [self.slow_head(each[:count]) for each in look.target_embeddings]
+            taught: Probabilities = (views[0].softmax(dim=1) + views[1].softmax(dim=1)) / 2
+        return taught
+
+
+def smooth_labels(labels: Labels, num_classes: int, smoothing: float) -> Probabilities:
+    """Return 1 - smoothing at the label and an equal share elsewhere [labelled, classes]."""
+    one_hot = F.one_hot(labels, num_classes).float()
+    return one_hot * (1 - smoothing) + (1 - one_hot) * (smoothing / (num_classes - 1))
+
+
+def agreement(chances: Probabilities, given: Probabilities) -> Tensor:
+    """Return 1 - Jensen-Shannon divergence with logarithms to base 2, in 0 ... 1 [rows]."""
+    middle = (chances + given) / 2
+    split = [torch.xlogy(each, each) - torch.xlogy(each, middle) for each in (chances, given)]
+    return 1 - (split[0] + split[1]).sum(dim=1) / (2 * math.log(2))
+
+
+def choose_targets(
+    given: Probabilities, taught: Probabilities, clean: Mask, agree: Mask
+) -> Probabilities:
+    """Return given labels where clean, the teacher's where not, nearly uniform on disagreement."""
+    unsure = (taught / _SOFTENING).softmax(dim=1)
+    replaced = torch.where(agree[:, None], taught, unsure)
+    return torch.where(clean[:, None], given, replaced)
+
+
+def label_cost(log_chances: Tensor, targets: Probabilities, where: Mask | None = None) -> Scalar:
+    """Return the mean cross-entropy with soft targets over some rows; 0 where there are none."""
+    costs = -(targets * log_chances).sum(dim=1)
+    if where is None:
+        return costs.mean()
+    return (costs * where).sum() / where.sum().clamp_min(1)
+
+
+def symmetric_divergence(first: Tensor, second: Tensor) -> Scalar:
+    """Return the mean of KL(p | q) + KL(q | p) from logarithms of probabilities."""
+    return ((first.exp() - second.exp()) * (first - second)).sum(dim=1).mean()
+
+
+def _contrasted(clean: Mask, count: int) -> Mask:
+    """Return the rows of a step that are contrasted: all but labelled ones judged wrong."""
+    kept = torch.ones(count, dtype=torch.bool, device=clean.device)
+    kept[: len(clean)] = clean
+    return kept if int(kept.sum()) > 1 else torch.ones_like(kept)

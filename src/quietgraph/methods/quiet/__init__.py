@@ -1,0 +1,1 @@
+"""quiet: an ensemble of noise-aware classifiers on low-rank embeddings."""

@@ -1,0 +1,1 @@
+"""The review page, and the decisions that people make on it."""

@@ -1,0 +1,143 @@
+"""What reviewers decided about suspicious labels, in one SQLite file that survives a crash.
+
+Decisions are only ever added, one transaction each, so nothing is lost and nobody overwrites
+anybody: what counts is each reviewer's last decision on a node.
+"""
+
+import datetime
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from quietgraph.errors import (
+    InvalidParameterError,
+    QuietgraphError,
+    UnknownNameError,
+    UnreadableFileError,
+    UnwritablePathError,
+)
+
+CHOICES: Final = ("accept", "keep", "unsure")
+Merged = Literal["accept", "keep", "unsure", "conflict"]
+_TAKEN_BACK: Final = ""
+_MAX_NAME: Final = 80  # characters of a reviewer's name
+_APPLICATION: Final = 0x51474432  # "QGD2" in the file header: tells our files from others
+_WAIT_SECONDS: Final = 10.0
+_SCHEMA: Final = f"""
+BEGIN IMMEDIATE;
+CREATE TABLE IF NOT EXISTS decision (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    node TEXT NOT NULL,
+    reviewer TEXT NOT NULL,
+    choice TEXT NOT NULL,
+    made TEXT NOT NULL
+) STRICT;
+PRAGMA application_id = {_APPLICATION};
+COMMIT;
+"""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One decision: who chose what for which node; the choice '' takes an earlier one back."""
+
+    id: int
+    node: str
+    reviewer: str
+    choice: str
+
+
+class DecisionStore:
+    """The decisions on one run; any number of threads and processes may use the same file.
+
+    Args:
+        path: The SQLite file, made where it is missing.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with self._connect() as connection:
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
+            (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            if application != _APPLICATION and (application or tables):
+                raise UnreadableFileError(
+                    f"{path} is an SQLite file of another program, not decisions of a review. "
+                    "Move it away."
+                )
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.executescript(_SCHEMA)
+
+    def add(self, node: str, reviewer: str, choice: str) -> int:
+        """Write one decision; when this returns its number, the decision outlives any crash.
+
+        Args:
+            node: Id of the node.
+            reviewer: A name of 1 to 80 characters.
+            choice: accept, keep, unsure, or '' to take the last decision back.
+        """
+        name = reviewer.strip()
+        if not 0 < len(name) <= _MAX_NAME:
+            raise InvalidParameterError(
+                f"a reviewer's name must have 1 to {_MAX_NAME} characters, got {len(name)}."
+            )
+        if choice not in {*CHOICES, _TAKEN_BACK}:
+            raise UnknownNameError("decision", choice, CHOICES)
+        made = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+        statement = "INSERT INTO decision (node, reviewer, choice, made) VALUES (?, ?, ?, ?)"
+        with self._connect() as connection:
+            return int(connection.execute(statement, (node, name, choice, made)).lastrowid or 0)
+
+    def after(self, last: int = 0) -> list[Decision]:
+        """Return all decisions with a number above `last`, in the order they were made."""
+        query = "SELECT id, node, reviewer, choice FROM decision WHERE id > ? ORDER BY id"
+        with self._connect() as connection:
+            return [Decision(*row) for row in connection.execute(query, (last,))]
+
+    @contextmanager
+    def _connect(self) -> Iterator[sqlite3.Connection]:
+        """Open the file for one operation; errors of SQLite become sentences."""
+        try:
+            # isolation_level None: every statement is its own transaction.
+            connection = sqlite3.connect(self.path, timeout=_WAIT_SECONDS, isolation_level=None)
+            try:
+                connection.execute("PRAGMA synchronous = FULL")
+                yield connection
+            finally:
+                connection.close()
+        except sqlite3.Error as error:
+            raise _explanation(error, self.path) from error
+
+
+def _explanation(error: sqlite3.Error, path: Path) -> QuietgraphError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}:
+        return UnreadableFileError(f"{path} is no readable SQLite file ({error}). Move it away.")
+    return UnwritablePathError(
+        f"decisions cannot be written to {path} ({error}). "
+        "Copy the run to a folder that you may write to."
+    )
+
+
+def latest_choices(decisions: Iterable[Decision]) -> dict[str, dict[str, str]]:
+    """Return each reviewer's last choice by node and reviewer, without those taken back."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for decision in decisions:
+        found[decision.node].pop(decision.reviewer, None)
+        if decision.choice != _TAKEN_BACK:
+            found[decision.node][decision.reviewer] = decision.choice
+    return {node: choices for node, choices in found.items() if choices}
+
+
+def merge(choices: Mapping[str, str]) -> Merged:
+    """Return what reviewers decided together on a node.
+
+    Who is unsure leaves it to the others; accept against keep is a conflict.
+    """
+    votes = set(choices.values())
+    if {"accept", "keep"} <= votes:
+        return "conflict"
+    return "accept" if "accept" in votes else "keep" if "keep" in votes else "unsure"

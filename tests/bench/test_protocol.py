@@ -1,0 +1,106 @@
+"""One run: what determines it, and that the same run gives the same numbers."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from quietgraph.bench.protocol import Run, execute, failure, fit_observed, score, versions
+from quietgraph.data.datasets import load
+from quietgraph.data.noise import apply_noise
+from quietgraph.data.noise_setting import parse_noise
+from quietgraph.errors import InvalidParameterError, QuietgraphError, UnknownNameError
+from quietgraph.methods import get_method
+
+RUN = Run("sbm", "gcn:epochs=5:hidden=8", "symmetric:0.3", 0)
+
+
+def numbers(run: Run) -> dict[str, float]:
+    metrics = execute(run).metrics
+    return {name: value for name, value in metrics.items() if name != "seconds_fit"}
+
+
+def test_the_same_run_gives_the_same_numbers() -> None:
+    assert numbers(RUN) == numbers(RUN)
+
+
+def test_another_seed_gives_another_split_noise_and_start() -> None:
+    assert numbers(RUN) != numbers(replace(RUN, seed=1))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"dataset": "digits"},
+        {"variant": "gcn:epochs=5:hidden=9"},
+        {"noise": "symmetric:0.4"},
+        {"seed": 1},
+        {"split": "noisygl"},
+    ],
+)
+def test_what_determines_the_outcome_determines_the_key(change: dict[str, object]) -> None:
+    assert replace(RUN, **change).key().digest != RUN.key().digest
+
+
+@pytest.mark.parametrize("change", [{"cache": "c"}, {"data_root": "d"}, {"device": "cpu"}])
+def test_where_a_run_is_carried_out_is_no_part_of_its_key(change: dict[str, str]) -> None:
+    assert replace(RUN, **change).key() == RUN.key()
+
+
+def test_parameters_are_defaults_then_presets_then_the_variants_own() -> None:
+    own = Run("amazon-photo", "gcn:weight_decay=0.5", "none", 0).parameters()
+    assert own["weight_decay"] == 0.5  # the variant's
+    assert own["dropout"] == 0.8  # the preset of the dataset
+    assert own["hidden"] == 64  # the default
+    assert {"seed", "device"}.isdisjoint(own)
+
+
+def test_the_key_holds_every_parameter() -> None:
+    parameters = json.loads(RUN.key().parameters)
+    assert parameters["epochs"] == 5
+    assert parameters.keys() == get_method("gcn")().get_params().keys() - {"seed", "device"}
+
+
+@pytest.mark.parametrize("variant", ["gcn:epochs", "gcn:=5", "gcn:epochs=0", "gcn:epoch=5", "gnc"])
+def test_a_variant_that_cannot_be_is_refused(variant: str) -> None:
+    with pytest.raises((InvalidParameterError, UnknownNameError)):
+        replace(RUN, variant=variant).key()
+
+
+def test_scores_are_read_from_clean_labels_and_choices_from_noisy_ones() -> None:
+    dataset = load("sbm", seed=0)
+    observation = apply_noise(dataset, parse_noise("symmetric:0.3"), seed=0)
+    model = fit_observed(get_method("gcn")(epochs=5, hidden=8), dataset, observation)
+    metrics = score(model, dataset, observation)
+    predicted, test = model.predict(), dataset.split.test.numpy()
+    validation, clean = dataset.split.validation.numpy(), dataset.clean_labels.numpy()
+    noisy = observation.labels.numpy()
+    assert metrics["test_accuracy"] == np.mean(predicted[test] == clean[test])
+    assert metrics["validation_accuracy"] == np.mean(predicted[validation] == noisy[validation])
+    assert (clean[validation] != noisy[validation]).any()
+
+
+def test_a_class_that_no_label_shows_counts_as_never_likely() -> None:
+    dataset = load("sbm", seed=0)
+    shown = dataset.labels.masked_fill(dataset.labels == 2, -1)
+    observation = replace(apply_noise(dataset, parse_noise("none"), seed=0), labels=shown)
+    model = fit_observed(get_method("gcn")(epochs=5, hidden=8), dataset, observation)
+    assert list(model.classes_) == [0, 1, 3]
+    metrics = score(model, dataset, observation)
+    assert 0 <= metrics["test_calibration_error"] <= 1
+
+
+def test_a_record_says_what_it_was_made_with() -> None:
+    record = execute(RUN)
+    assert record.status == "done"
+    assert record.versions == versions()
+    assert {"quietgraph", "torch", "python"} <= record.versions.keys()
+    assert record.seconds >= record.metrics["seconds_fit"] > 0
+
+
+def test_a_run_that_cannot_be_raises_and_its_failure_is_a_record() -> None:
+    with pytest.raises(QuietgraphError, match="training diverged"):
+        execute(replace(RUN, variant="gcn:learning_rate=1e30"))
+    record = failure(RUN, "timeout", "longer than 1 s", 1.5)
+    assert (record.key, record.status, record.seconds) == (RUN.key(), "timeout", 1.5)

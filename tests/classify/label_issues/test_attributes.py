@@ -1,0 +1,45 @@
+"""The second opinion: it never sees the label it judges, and it helps where it can."""
+
+import pytest
+import torch
+
+from quietgraph.classify import attribute_opinion as module
+from quietgraph.classify.label_issues.attributes import attribute_opinion
+from quietgraph.graph import block_model
+from quietgraph.rng import numpy_generator
+
+
+def problem() -> tuple:
+    made = block_model(180, num_classes=3, num_features=20, generator=numpy_generator(0))
+    classes = torch.from_numpy(made.classes)
+    labels = classes.clone()
+    labels[::3] = -1
+    return made.graph, classes, labels
+
+
+def test_it_foretells_the_classes_of_labelled_nodes_alone() -> None:
+    graph, classes, labels = problem()
+    told = attribute_opinion(graph, labels, 3, seed=0)
+    known = labels >= 0
+    torch.testing.assert_close(told[known].sum(dim=1), torch.ones(int(known.sum())).double())
+    assert (told[~known] == 0).all()
+    assert (told[known].argmax(dim=1) == classes[known]).double().mean() > 0.8
+
+
+def test_a_node_has_no_say_on_itself() -> None:
+    graph, _, labels = problem()
+    told = attribute_opinion(graph, labels, 3, seed=0)
+    sure = torch.where(labels >= 0, told.gather(1, labels.clamp_min(0)[:, None])[:, 0], 0.0)
+    node = int(sure.argmax())
+    labels[node] = (labels[node] + 1) % 3
+    again = attribute_opinion(graph, labels, 3, seed=0)
+    assert int(again[node].argmax()) == int(told[node].argmax())
+
+
+def test_it_learns_from_a_sample_where_labels_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, _, labels = problem()
+    whole = attribute_opinion(graph, labels, 3, seed=0)
+    monkeypatch.setattr(module, "_MOST_LABELS", 30)
+    part = attribute_opinion(graph, labels, 3, seed=0)
+    assert not torch.equal(whole, part)
+    torch.testing.assert_close(part, attribute_opinion(graph, labels, 3, seed=0))

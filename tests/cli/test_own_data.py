@@ -1,0 +1,262 @@
+"""Own data from the command line: fit, review, correct, fit again, predict a grown graph."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import quietgraph as qg
+from quietgraph.cli.app import main
+from quietgraph.data.own_data import OwnData
+from quietgraph.errors import QuietgraphError
+from quietgraph.testing import small_problem
+
+QUICK = ["--method", "gcl-lr-attention", "--set", "epochs=3", "--set", "warm_up=1"]
+QUICK += ["--set", "hidden=8", "--set", "dim=8"]
+NAMES = np.array(["bird", "cat", "dog"])
+
+
+def write_graph(folder: Path, *, extra: int = 0) -> Path:
+    """Write 120 nodes called <n0>, <n1>, ..., 60 with a label, and `extra` new ones.
+
+    Every sixth label is wrong.
+    """
+    folder.mkdir(exist_ok=True)
+    problem, labels, _ = small_problem()
+    features = np.asarray(problem.graph.features)
+    table = pd.DataFrame(features[:, :3], columns=["a", "b", "c"])
+    table.insert(0, "id", [f"<n{place}>" for place in range(120)])
+    table["colour"] = np.array(["red", "green", "blue"])[problem.classes]
+    given = np.flatnonzero(np.asarray(labels) >= 0)[::6]
+    labels[given] = (labels[given] + 1) % len(NAMES)
+    table["label"] = [NAMES[label] if label >= 0 else "" for label in labels]
+    new = pd.DataFrame({"id": [f"new{k}" for k in range(extra)], "a": 0.0, "colour": "red"})
+    pd.concat([table, new]).to_csv(folder / "nodes.csv", index=False)
+    rows, columns = problem.graph.edge_index.numpy()
+    pairs = [(f"<n{a}>", f"<n{b}>") for a, b in zip(rows, columns, strict=True)]
+    pairs += [(f"new{k}", "<n7>") for k in range(extra)]
+    pd.DataFrame(pairs, columns=["source", "target"]).to_csv(folder / "edges.csv", index=False)
+    return folder
+
+
+def run_command(*arguments: str) -> int:
+    before, sys.argv = sys.argv, ["quietgraph", *arguments]
+    try:
+        with pytest.raises(SystemExit) as caught:
+            main()
+    finally:
+        sys.argv = before
+    return int(caught.value.code or 0)
+
+
+@pytest.fixture(scope="module")
+def graph_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_graph(tmp_path_factory.mktemp("own") / "pets")
+
+
+@pytest.fixture(scope="module")
+def run_folder(graph_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cli") / "run"
+    beside = ["--beside", "gcn"]
+    assert run_command("fit", str(graph_folder), *QUICK, *beside, "--out", str(folder)) == 0
+    return folder
+
+
+def facts_of(folder: Path) -> dict:
+    return json.loads((folder / "run.json").read_text())
+
+
+def test_tables_carry_the_users_ids_and_labels(run_folder: Path) -> None:
+    predictions = pd.read_csv(run_folder / "predictions.csv")
+    assert predictions["node"].tolist() == [f"<n{place}>" for place in range(120)]
+    assert set(predictions["predicted"]) <= set(NAMES)
+    suspects = pd.read_csv(run_folder / "suspects.csv")
+    assert sorted(suspects["node"]) == sorted(f"<n{place}>" for place in range(60))
+    assert {"given", "suggested", "neighbours_given", "nearest_suggested", "is_issue"} <= set(
+        suspects.columns
+    )
+
+
+def test_no_number_pretends_to_know_the_right_labels(run_folder: Path) -> None:
+    facts = facts_of(run_folder)
+    assert set(facts["metrics"]) == {"validation_accuracy"}
+    assert facts["data"]["understood"]["labelled"] == 60
+    assert facts["labels"]["given"] == 60
+    page = (run_folder / "report.html").read_text()
+    assert "test accuracy" not in page
+    assert "clean labels" not in page
+    for words in ("agreement with held-out labels", "What was understood", "Spectrum of K"):
+        assert words in page
+    assert "&lt;n" in page
+    assert "<n1" not in page
+
+
+def test_it_says_what_it_understood_before_it_trains(
+    graph_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command("fit", str(graph_folder), "--fix", "nowhere.csv") == 2
+    told = capsys.readouterr().err
+    assert "60 of 120 nodes (50.0 %) in label, 3 classes" in told
+    assert "a: number, b: number, c: number, colour: category (3 values)" in told
+    assert "homophily among labelled nodes 0." in told
+    assert told.strip().endswith("nowhere.csv cannot be read: No such file or directory.")
+
+
+def test_suspects_edited_by_hand_come_back_as_labels(
+    run_folder: Path, graph_folder: Path, tmp_path: Path
+) -> None:
+    table = pd.read_csv(run_folder / "suspects.csv")
+    table["decision"] = ""
+    table.loc[:2, "decision"] = ["accept", "keep", "drop"]
+    table["label"] = ""
+    table.loc[3, "label"] = next(name for name in NAMES if name != table["given"][3])
+    table.to_csv(tmp_path / "reviewed.csv", index=False)
+    arguments = ["--fix", str(tmp_path / "reviewed.csv"), "--out", str(tmp_path / "again")]
+    assert run_command("fit", str(graph_folder), *QUICK, *arguments) == 0
+    given = pd.read_csv(tmp_path / "again" / "suspects.csv").set_index("node")["given"]
+    assert len(given) == 59
+    assert given[table["node"][0]] == table["suggested"][0]
+    assert given[table["node"][1]] == table["given"][1]
+    assert table["node"][2] not in given.index
+    assert given[table["node"][3]] == table["label"][3]
+    accepted = int(table["suggested"][0] != table["given"][0])
+    changes = facts_of(tmp_path / "again")["labels"]["changes"]
+    assert changes[0].startswith(f"{2 + accepted} labels corrected by")
+
+
+def test_dropped_suspects_are_forgotten_but_still_judge(graph_folder: Path, tmp_path: Path) -> None:
+    nodes = pd.read_csv(graph_folder / "nodes.csv", keep_default_na=False)
+    known = nodes.index[nodes["label"] != ""]
+    wrong = known[::6]
+    swap = {"bird": "cat", "cat": "dog", "dog": "bird"}
+    nodes.loc[wrong, "label"] = nodes.loc[wrong, "label"].map(swap)
+    (tmp_path / "g").mkdir()
+    nodes.to_csv(tmp_path / "g" / "nodes.csv", index=False)
+    (tmp_path / "g" / "edges.csv").write_bytes((graph_folder / "edges.csv").read_bytes())
+    arguments = [*QUICK, "--drop-suspects", "4", "--out", str(tmp_path / "run")]
+    assert run_command("fit", str(tmp_path / "g"), *arguments) == 0
+    facts = facts_of(tmp_path / "run")
+    assert facts["labels"]["changes"] == ["4 of 4 suspicious labels dropped"]
+    assert facts["labels"]["given"] == 56
+    held_out = qg.load(str(tmp_path / "g")).split.validation.sum()
+    share = facts["metrics"]["validation_accuracy"] * int(held_out)
+    assert share == pytest.approx(round(share))
+
+
+def test_predict_answers_for_a_grown_graph(
+    run_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    grown = write_graph(tmp_path / "grown", extra=3)
+    assert run_command("predict", str(run_folder), str(grown), "--out", str(tmp_path / "p")) == 0
+    captured = capsys.readouterr()
+    assert "123 predictions" in captured.out
+    assert "123 nodes" in captured.err
+    found = pd.read_csv(tmp_path / "p" / "predictions.csv").set_index("node")
+    assert list(found.index[-3:]) == ["new0", "new1", "new2"]
+    before = pd.read_csv(run_folder / "predictions.csv").set_index("node")
+    same = found["predicted"].loc[before.index] == before["predicted"]
+    assert same.mean() > 0.95
+
+
+def test_predict_refuses_a_graph_without_the_columns(
+    run_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    grown = write_graph(tmp_path / "grown")
+    pd.read_csv(grown / "nodes.csv").drop(columns="b").to_csv(grown / "nodes.csv", index=False)
+    assert run_command("predict", str(run_folder), str(grown), "--out", str(tmp_path / "p")) == 2
+    assert "must have the column 'b'" in capsys.readouterr().err
+    assert not (tmp_path / "p").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--noise", "symmetric:0.4"], "--noise needs clean labels"),
+        (["--column", "label"], "--column takes key=value, got 'label'"),
+        (["--column", "label=ignore"], "has no labels: nothing in it is called label"),
+        (["--column", "colour=lable"], "Did you mean 'label'?"),
+    ],
+)
+def test_mistakes_are_one_sentence_and_write_nothing(
+    graph_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments, sentence: str
+) -> None:
+    out = tmp_path / "run"
+    assert run_command("fit", str(graph_folder), *arguments, "--out", str(out)) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert sentence in captured.err
+    assert "Traceback" not in captured.err
+    assert not out.exists()
+
+
+def test_a_broken_table_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (write_graph(tmp_path / "g") / "edges.csv").write_text("source,target\n<n1>,nobody\n")
+    assert run_command("fit", "g") == 2
+    assert "line 2 names the target 'nobody'" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["g"]
+
+
+def test_load_takes_paths_and_names(graph_folder: Path) -> None:
+    data = qg.load(str(graph_folder))
+    assert isinstance(data, OwnData)
+    assert (data.graph.num_nodes, data.graph.num_features) == (120, 6)
+    assert int(data.split.validation.sum()) == 12
+    assert int(data.split.train.sum()) == 48
+    assert not data.split.test.any()
+    model = qg.get_method("gcn")(epochs=2, hidden=4)
+    model.fit(data.graph, data.labels, validation=data.split.validation)
+    assert set(model.predict()) <= set(NAMES)
+    assert isinstance(qg.load(graph_folder), OwnData)
+    assert isinstance(qg.load("sbm"), qg.Dataset)
+    with pytest.raises(QuietgraphError, match="there is no file or folder"):
+        qg.load("no/such/folder")
+
+
+def test_a_file_with_masks_keeps_its_own_validation(tmp_path: Path) -> None:
+    problem, labels, validation = small_problem()
+    train = (labels >= 0) & ~validation
+    arrays = {"x": problem.graph.features, "edges": problem.graph.edge_index, "y": labels}
+    np.savez(tmp_path / "g.npz", **arrays, train_mask=train, val_mask=validation)
+    data = qg.load(tmp_path / "g.npz")
+    assert data.split.validation.tolist() == validation.tolist()
+    assert data.split.train.tolist() == train.tolist()
+
+
+def test_datasets_by_name_can_be_corrected_but_not_where_they_are_scored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = qg.load("sbm")
+    seen, hidden = (int(mask.nonzero()[0]) for mask in (data.split.train, data.split.test))
+    fix, out = tmp_path / "fix.csv", tmp_path / "run"
+    fix.write_text(f"node,label\n{hidden},1\n")
+    arguments = ["fit", "sbm", *QUICK, "--fix", str(fix), "--out", str(out)]
+    arguments += ["--noise", "symmetric:0.3"]  # so that there is something to suspect
+    assert run_command(*arguments) == 2
+    assert f"gives a label to the node {hidden}, which is scored on" in capsys.readouterr().err
+    fix.write_text(f"node,label\n{seen},{(int(data.clean_labels[seen]) + 1) % 4}\n")
+    assert run_command(*arguments, "--drop-suspects", "2") == 0
+    facts = facts_of(out)
+    assert facts["labels"]["changes"][0].startswith("1 labels corrected by")
+    assert facts["labels"]["given"] == 198
+    assert "test_accuracy" in facts["metrics"]
+
+
+def test_where_neighbours_are_unlike_it_names_better_methods(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Two classes, and every edge joins one of each.
+    nodes = [f"n{index},{index % 2},{'ab'[index % 2]}" for index in range(60)]
+    edges = [f"n{index},n{(index + step) % 60}" for index in range(60) for step in (1, 3)]
+    (tmp_path / "nodes.csv").write_text("id,value,label\n" + "\n".join(nodes))
+    (tmp_path / "edges.csv").write_text("source,target\n" + "\n".join(edges))
+    wrong_fix = ("--fix", "nowhere.csv")  # ends it before it trains
+    assert run_command("fit", str(tmp_path), *wrong_fix) == 2
+    assert "0% of edges join equal labels, 50% would by chance" in capsys.readouterr().err
+    assert run_command("fit", str(tmp_path), "--method", "tedgcn", *wrong_fix) == 2
+    assert "by chance" not in capsys.readouterr().err

@@ -1,0 +1,258 @@
+"""Training in parts: one part is the whole graph, several share Gram matrix and prototypes."""
+
+from itertools import chain
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from quietgraph.classify import smooth_rows
+from quietgraph.embed import (
+    ContrastSettings,
+    GCNEncoder,
+    Schedule,
+    TEDEncoder,
+    ViewRates,
+    encode,
+    normalise_rows,
+    normalised_adjacency,
+    train_embeddings,
+)
+from quietgraph.embed.scale.block_inference import encode_in_blocks
+from quietgraph.embed.scale.distributed import ALONE
+from quietgraph.embed.scale.part_contrast import PartTrainer, train_in_parts
+from quietgraph.embed.scale.parts import (
+    count_parts,
+    cut_nodes,
+    describe_parts,
+    induced_graph,
+    make_plan,
+)
+from quietgraph.errors import InvalidParameterError
+from quietgraph.graph import CSR, Graph, block_model
+from quietgraph.methods.low_rank.large_features import smooth_in_blocks
+from quietgraph.rng import torch_generator
+
+SETTINGS = {
+    "temperature": 0.5,
+    "intra_view": False,
+    "anchors": 60,
+    "prototype_weight": 0.5,
+    "prototype_counts": (4, 7),
+    "prototype_temperature": 0.3,
+    "rank_weight": 1.0,
+    "rank_ratio": 0.2,
+    "rank_scale": "mean",
+    "warm_up": 2,
+    "first_view": ViewRates(0.2, 0.3),
+    "second_view": ViewRates(0.4, 0.4),
+}
+
+
+def make_graph(num_nodes: int = 240) -> Graph:
+    draws = np.random.default_rng(0)
+    return block_model(num_nodes, num_features=20, generator=draws).graph
+
+
+def make_encoder(kind: str = "gcn"):
+    draws = torch_generator(0, "encoder")
+    if kind == "tedgcn":
+        return TEDEncoder(20, 16, generator=draws)
+    return GCNEncoder(20, 24, 16, generator=draws)
+
+
+def plan_of(graph: Graph, count: int, lanes: int = 1):
+    return make_plan(graph, count, lanes=lanes, world=ALONE, seed=0)
+
+
+def trained_in_parts(graph: Graph, count: int, *, kind: str = "gcn", lanes: int = 1, **changes):
+    encoder = make_encoder(kind)
+    history = train_in_parts(
+        graph,
+        encoder,
+        ContrastSettings(**SETTINGS | changes),
+        Schedule(6, 1e-2, 1e-5),
+        plan=plan_of(graph, count, lanes),
+        feature_norm="l2",
+        about={},
+    )
+    return encoder, history
+
+
+@pytest.mark.parametrize("kind", ["gcn", "tedgcn"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"anchors": 1000},
+        {"rank_scale": "sum", "rank_weight": 1e-3},
+        {"first_view": ViewRates(0.2, 0.3, 0.1, 0.1)},
+        {"prototype_weight": 0.0},
+        {"rank_weight": 0.0},
+        {"prototype_counts": (150, 200)},  # so many that some get empty
+    ],
+    ids=str,
+)
+def test_one_part_is_training_on_the_whole_graph_bit_for_bit(kind: str, changes) -> None:
+    graph, whole = make_graph(), make_encoder(kind)
+    history = train_embeddings(
+        graph,
+        normalise_rows(graph.features, "l2"),
+        whole,
+        ContrastSettings(**SETTINGS | changes),
+        Schedule(6, 1e-2, 1e-5),
+        seed=0,
+    )
+    encoder, again = trained_in_parts(graph, 1, kind=kind, **changes)
+    for name, value in whole.state_dict().items():
+        assert torch.equal(value, encoder.state_dict()[name]), name
+    for first, second in zip(history, again, strict=True):
+        assert {**first, "seconds": 0} == {**second, "seconds": 0}
+
+
+@pytest.mark.parametrize("norm", ["l2", "l1", "none"])
+@pytest.mark.parametrize("width", [5, 60])
+@pytest.mark.parametrize("output", ["linear", "relu"])
+def test_inference_in_blocks_equals_the_encoder(norm: str, width: int, output: str) -> None:
+    draws = np.random.default_rng(1)
+    graph = block_model(150, num_features=width, generator=draws).graph
+    encoder = GCNEncoder(width, 24, 16, output=output, generator=torch_generator(0, "e"))
+    whole = encode(encoder, graph, normalise_rows(graph.features, norm))
+    blocks = encode_in_blocks(encoder, graph, feature_norm=norm, block=40)
+    torch.testing.assert_close(blocks, whole, atol=1e-5, rtol=1e-5)
+    assert not blocks.requires_grad
+
+
+@pytest.mark.parametrize("kind", ["gcn", "tedgcn"])
+def test_inference_in_blocks_takes_sparse_features_and_isolated_nodes(kind: str) -> None:
+    draws = np.random.default_rng(2)
+    words = (draws.random((90, 80)) < 0.05).astype(np.float32)
+    graph = Graph.from_arrays(words, draws.integers(80, size=(2, 200)))
+    assert isinstance(graph.features, CSR)
+    encoder = GCNEncoder(80, 24, 40, generator=torch_generator(0, "e"))
+    if kind == "tedgcn":
+        encoder = TEDEncoder(80, 40, generator=torch_generator(0, "e"))
+    whole = encode(encoder, graph, normalise_rows(graph.features, "l2"))
+    blocks = encode_in_blocks(encoder, graph, feature_norm="l2", block=32)
+    torch.testing.assert_close(blocks, whole, atol=1e-5, rtol=1e-5)
+    assert encoder.state_dict()[next(iter(encoder.state_dict()))].shape[0] in {80, 24, 40}
+
+
+def test_the_total_gram_matrix_is_that_of_all_parts() -> None:
+    graph, encoder = make_graph(), make_encoder()
+    plan = plan_of(graph, 4)
+    trainer = PartTrainer(graph, encoder, ContrastSettings(**SETTINGS), plan, "l2")
+    trainer.losses(2, 0)
+    rows = []
+    with torch.no_grad():
+        for nodes in plan.parts:
+            inside = induced_graph(graph, nodes)
+            features = normalise_rows(inside.features, "l2")
+            rows.append(F.normalize(encode(encoder, inside, features), dim=1))
+    unit = torch.cat(rows)
+    torch.testing.assert_close(trainer.gram.total(), unit.T @ unit, atol=1e-4, rtol=1e-5)
+
+
+def test_prototypes_are_the_directions_of_all_their_nodes() -> None:
+    graph, encoder = make_graph(), make_encoder()
+    plan = plan_of(graph, 4)
+    trainer = PartTrainer(graph, encoder, ContrastSettings(**SETTINGS), plan, "l2")
+    trainer.losses(2, 0)
+    level = trainer.prototypes.levels[0]
+    before = {part: one.clone() for part, one in level.assignments.items()}
+    trainer.losses(2, 1)
+    sums = torch.zeros_like(level.prototypes)
+    with torch.no_grad():
+        for part in range(4):
+            unit = F.normalize(trainer._encode_bare(part), dim=1)
+            sums.index_add_(0, before[part], unit)
+    torch.testing.assert_close(level.prototypes, F.normalize(sums, dim=1), atol=1e-5, rtol=1e-5)
+
+
+def test_a_step_on_two_parts_counts_both_alike() -> None:
+    _, one = trained_in_parts(make_graph(), 4, lanes=1)
+    _, two = trained_in_parts(make_graph(), 4, lanes=2)
+    assert len(one) == len(two) == 6
+    assert set(one[-1]) == {"loss", "contrast", "prototypes", "rank", "seconds"}
+    assert two[-1]["loss"] < two[0]["loss"] + two[-1]["prototypes"] + two[-1]["rank"]
+
+
+def test_every_epoch_trains_on_every_part_once_in_another_order() -> None:
+    plan = plan_of(make_graph(), 6, lanes=2)
+    orders = [[plan.group(epoch, step) for step in range(plan.steps)] for epoch in range(4)]
+    assert all(sorted(chain(*order)) == list(range(6)) for order in orders)
+    assert len({str(order) for order in orders}) > 1
+
+
+@pytest.mark.parametrize("metis", [True, False])
+def test_parts_are_of_nearly_equal_size_and_hold_every_node(metis: bool, monkeypatch) -> None:
+    monkeypatch.setattr("quietgraph.embed.scale.parts.has_metis", lambda: metis)
+    graph = make_graph(400)
+    sizes = torch.bincount(cut_nodes(graph.adjacency, 5, seed=0))
+    assert sizes.sum() == 400
+    assert sizes.min() > 60
+    plan = plan_of(graph, 5)
+    assert torch.equal(torch.cat(plan.parts).sort().values, torch.arange(400))
+
+
+def test_metis_cuts_fewer_edges_than_chance(monkeypatch) -> None:
+    pytest.importorskip("pymetis")
+    ring = np.arange(600)
+    edges = np.concatenate([np.stack([ring, (ring + step) % 600]) for step in (1, 2, 3)], axis=1)
+    graph = Graph.from_arrays(np.ones((600, 1)), edges)
+
+    def inside() -> float:
+        owner = cut_nodes(graph.adjacency, 4, seed=0)
+        first, second = owner[graph.edge_index]
+        return float((first == second).float().mean())
+
+    by_metis = inside()
+    monkeypatch.setattr("quietgraph.embed.scale.parts.has_metis", lambda: False)
+    assert by_metis > 2 * inside()
+
+
+def test_every_part_comes_from_all_over_the_graph() -> None:
+    """A part of one class would leave the contrast nobody to tell its nodes from."""
+    pytest.importorskip("pymetis")
+    drawn = block_model(
+        2000, num_classes=4, homophily=0.95, num_features=8, generator=np.random.default_rng(0)
+    )
+    owner = cut_nodes(drawn.graph.adjacency, 4, seed=0)
+    for part in range(4):
+        shares = np.bincount(drawn.classes[owner.numpy() == part], minlength=4) / 500
+        assert shares.max() < 0.5
+
+
+def test_an_induced_graph_holds_the_edges_among_its_nodes() -> None:
+    graph = make_graph(60)
+    nodes = torch.tensor([3, 4, 10, 22, 23, 40, 59])
+    dense = graph.adjacency.to_dense()[nodes][:, nodes]
+    inside = induced_graph(graph, nodes)
+    assert torch.equal(inside.adjacency.to_dense(), dense)
+    assert torch.equal(inside.features, graph.features[nodes])
+
+
+def test_small_graphs_are_trained_whole_and_large_ones_in_parts() -> None:
+    assert count_parts(200_000) == 1
+    assert count_parts(1_000_000) == 20
+    assert count_parts(1_000_000, lanes=3) == 21
+    assert count_parts(5_000, 3, lanes=2) == 4
+    assert "whole graph" in describe_parts(1_000, 0)
+    assert "20 parts" in describe_parts(1_000_000, 0)
+    assert "as asked for" in describe_parts(1_000, 2)
+    with pytest.raises(InvalidParameterError, match="fewer parts"):
+        count_parts(6, 5)
+
+
+def test_a_matrix_too_large_for_the_memory_lives_in_a_file(monkeypatch) -> None:
+    graph, encoder = make_graph(), make_encoder()
+    whole = encode_in_blocks(encoder, graph, feature_norm="l2")
+    monkeypatch.setattr("quietgraph.embed.scale.large_matrix._SHARE", 0.0)
+    mapped = encode_in_blocks(encoder, graph, feature_norm="l2")
+    assert torch.equal(mapped, whole)
+    assert isinstance(mapped.numpy().base, np.memmap) or mapped.data_ptr() % 4096 == 0
+    smooth = [smooth_in_blocks(graph.adjacency, rows, steps=3) for rows in (whole, mapped)]
+    assert torch.equal(*smooth)
+    twin = smooth_rows(normalised_adjacency(graph), whole, steps=3)
+    torch.testing.assert_close(smooth[0], twin, atol=1e-5, rtol=1e-5)

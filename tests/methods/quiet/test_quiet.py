@@ -1,0 +1,292 @@
+"""The pieces of `quiet` against their formulas, and what the pool is for."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+import quietgraph as qg
+from quietgraph.classify import (
+    fit_mixture,
+    flattening,
+    leading_directions,
+    neighbour_likeness,
+    self_trained_ridge,
+    smooth_rows,
+    smoothed_attributes,
+    unit_attributes,
+)
+from quietgraph.embed import normalised_adjacency
+from quietgraph.graph import CSR
+from quietgraph.methods.base.task import Task
+from quietgraph.methods.quiet.pool import (
+    Candidate,
+    better_names,
+    class_biases,
+    mend_labels,
+    renamed,
+)
+from quietgraph.rng import torch_generator
+from quietgraph.testing import small_problem
+
+
+def test_smoothing_equals_the_dense_recursion() -> None:
+    graph = small_problem()[0].graph
+    operator, rows = normalised_adjacency(graph), torch.randn(120, 5, generator=torch_generator(0))
+    slow = rows
+    for _ in range(10):
+        slow = 0.9 * operator.to_dense() @ slow + 0.1 * rows
+    torch.testing.assert_close(smooth_rows(operator, rows), F.normalize(slow, dim=1))
+
+
+def test_smoothed_attributes_keep_the_angles_of_the_dense_formula() -> None:
+    graph = small_problem()[0].graph
+    operator = normalised_adjacency(graph)
+    unit, total = F.normalize(graph.features, dim=1), torch.zeros(120, 12)
+    for hop in range(1, 9):
+        total += torch.linalg.matrix_power(operator.to_dense(), hop) @ unit / 8
+    rows = F.normalize(0.05 * unit + 0.95 * total, dim=1)
+    own = unit_attributes(graph.features, generator=torch_generator(0))
+    fast = smoothed_attributes(operator, own)
+    torch.testing.assert_close(fast @ fast.T, rows @ rows.T, atol=1e-3, rtol=1e-3)
+    sparse = CSR.from_scipy(graph.features.numpy())
+    own = unit_attributes(sparse, generator=torch_generator(0))
+    same = smoothed_attributes(operator, own)
+    torch.testing.assert_close(same @ same.T, fast @ fast.T, atol=1e-3, rtol=1e-3)
+
+
+def test_leading_directions_are_those_of_the_svd() -> None:
+    matrix = torch.randn(60, 30, generator=torch_generator(0), dtype=torch.float64)
+    matrix = matrix @ torch.diag(0.7 ** torch.arange(30, dtype=torch.float64))
+    left, values, _ = torch.linalg.svd(matrix, full_matrices=False)
+    exact = (left * values)[:, :4]
+    fast = matrix @ leading_directions(matrix, 4, generator=torch_generator(1))
+    torch.testing.assert_close(fast @ fast.T, exact @ exact.T, atol=1e-6, rtol=1e-6)
+
+
+def test_flattening_bears_with_columns_that_are_nearly_nothing() -> None:
+    rows = torch.randn(60, 40, generator=torch_generator(0))
+    rows[:, 3:] *= 1e-24
+    flat = rows @ flattening(rows, 20)
+    assert flat.isfinite().all()
+    torch.testing.assert_close(
+        flat[:, -3:].T @ flat[:, -3:], torch.diag(torch.linalg.svdvals(rows)[:3].flip(0))
+    )
+
+
+def test_flattening_square_roots_the_singular_values() -> None:
+    rows = torch.randn(50, 6, generator=torch_generator(0), dtype=torch.float64)
+    left, values, _ = torch.linalg.svd(rows, full_matrices=False)
+    exact = F.normalize((left * values.sqrt())[:, :3], dim=1)
+    fast = F.normalize(rows @ flattening(rows, 3), dim=1)
+    torch.testing.assert_close(fast @ fast.T, exact @ exact.T, atol=1e-8, rtol=1e-8)
+
+
+def test_self_trained_ridge_solves_its_weighted_normal_equations() -> None:
+    rows = torch.randn(40, 5, generator=torch_generator(0), dtype=torch.float64)
+    chances = torch.randn(40, 3, generator=torch_generator(1), dtype=torch.float64).softmax(dim=1)
+    sure = torch.diag(chances.max(dim=1).values)
+    gram = rows.T @ sure @ rows / 40
+    penalty = gram.diagonal().mean() * torch.eye(5, dtype=torch.float64)
+    slow = rows @ torch.linalg.inv(gram + penalty) @ rows.T @ sure @ (chances - 1 / 3) / 40
+    torch.testing.assert_close(rows @ self_trained_ridge(rows, chances), slow)
+
+
+def test_clusters_find_the_classes_though_labels_are_wrong() -> None:
+    draws = torch_generator(0)
+    classes = torch.arange(300) % 3
+    rows = torch.eye(8)[classes] + 0.35 * torch.randn(300, 8, generator=draws)
+    rows = F.normalize(rows, dim=1)
+    wrong = torch.rand(300, generator=draws) < 0.4
+    shift = torch.randint(1, 3, (300,), generator=draws)
+    labels = torch.where(wrong, (classes + shift) % 3, classes)
+    train = torch.arange(300) < 60
+    for noisy in (False, True):
+        weight, bias = fit_mixture(rows, labels, train, 3, sharpness=10.0, noisy=noisy)
+        assert float(((rows @ weight + bias).argmax(dim=1) == classes).float().mean()) > 0.9
+
+
+def fit_arguments():
+    problem, labels, validation = small_problem()
+    return problem.graph, labels, validation
+
+
+def quiet(**parameters):
+    return qg.get_method("quiet")(epochs=5, **parameters).fit(*fit_arguments())
+
+
+def test_the_committee_counts_its_members_by_validation_and_tells_so() -> None:
+    shares = list(quiet().notes_.values())
+    assert sum(shares) == pytest.approx(1)
+    assert shares == sorted(shares, reverse=True)
+    best_only = list(quiet(caution=0).notes_.values())
+    assert len(best_only) < len(shares)
+    assert len(set(best_only)) == 1  # the best, or those level with it
+
+
+FAMILY_WORDS = {"ridge": "ridge ", "logistic": "logistic w", "clusters": "clusters "}
+
+
+@pytest.mark.parametrize("family", FAMILY_WORDS)
+def test_a_pool_of_one_family_has_no_other(family: str) -> None:
+    names, others = pool_names(family), pool_names(f"no-{family}")
+    assert any(FAMILY_WORDS[family] in name for name in names)
+    assert names | others == pool_names("all")
+    assert not names & others
+
+
+def pool_names(families: str) -> set[str]:
+    """Return everyone in the pool: with endless caution nobody is too far behind."""
+    return set(quiet(families=families, caution=1e6, mending=0).notes_)
+
+
+def test_own_attributes_join_the_pool_only_where_neighbours_are_not_alike() -> None:
+    for alike in (False, True):
+        graph, labels, validation, _ = drawn_neighbours(alike=alike)
+        model = qg.Quiet(epochs=5, caution=1e6, mending=0).fit(graph, labels, validation)
+        assert any("own" in name for name in model.notes_) != alike
+    assert all("own" in name for name in pool_names("own"))
+
+
+def test_own_attributes_lead_where_neighbours_say_nothing() -> None:
+    graph, labels, validation, classes = drawn_neighbours(alike=False)
+
+    def hits(families: str) -> float:
+        model = qg.Quiet(epochs=5, families=families).fit(graph, labels, validation)
+        return float((model.predict() == classes)[labels < 0].mean())
+
+    assert hits("all") > 0.95
+    assert hits("all") > hits("no-own") + 0.1
+
+
+def drawn_neighbours(*, alike: bool):
+    """Return a graph whose attributes tell the class, and whose edges tell it too or nothing."""
+    draws = np.random.default_rng(0)
+    classes = np.arange(300) % 3
+    features = np.eye(30)[classes] + 0.3 * draws.standard_normal((300, 30))
+    edges = draws.integers(300, size=(2, 3000))
+    if alike:
+        edges = edges[:, classes[edges[0]] == classes[edges[1]]]
+    graph = qg.Graph.from_arrays(features.astype(np.float32), edges)
+    labels = np.where(np.arange(300) < 160, classes, -1)
+    return graph, labels, (np.arange(300) >= 60) & (labels >= 0), classes
+
+
+def test_likeness_of_neighbours_is_their_mean_cosine_less_the_mean_row() -> None:
+    graph = small_problem()[0].graph
+    rows = graph.features - graph.features.mean(dim=0)
+    cosines = F.normalize(rows, dim=1) @ F.normalize(rows, dim=1).T
+    slow = float(cosines[graph.adjacency.to_dense() > 0].mean())
+    draws = torch_generator(0)
+    assert neighbour_likeness(graph.edge_index, graph.features, generator=draws) == pytest.approx(
+        slow, abs=1e-5
+    )
+    few = [
+        neighbour_likeness(graph.edge_index, graph.features, most_edges=50, generator=draws)
+        for _ in range(200)
+    ]
+    assert np.mean(few) == pytest.approx(slow, abs=0.02)
+    nothing = torch.zeros(2, 0, dtype=torch.int64)
+    assert neighbour_likeness(nothing, graph.features, generator=draws) == 0
+
+
+def test_without_the_encoder_embeddings_play_no_part() -> None:
+    short, long = (
+        quiet(encoder=False).scores_,
+        qg.get_method("quiet")(epochs=9, encoder=False).fit(*fit_arguments()).scores_,
+    )
+    torch.testing.assert_close(short, long, atol=0, rtol=0)
+
+
+def test_refit_uses_validation_labels_too() -> None:
+    plain, again = quiet(), quiet(refit=True)
+    assert plain.notes_ == again.notes_
+    assert not np.array_equal(plain.scores_, again.scores_)
+
+
+def test_the_same_nodes_in_a_new_graph_get_the_same_classes() -> None:
+    model = quiet()
+    torch.testing.assert_close(
+        torch.from_numpy(model.predict_proba(fit_arguments()[0])),
+        torch.from_numpy(model.predict_proba()),
+        atol=1e-4,
+        rtol=1e-4,
+    )
+
+
+def pair_noise(swapped: bool):
+    """Three classes in a plane; 40 % of class 0 are called 1, or most training labels of it."""
+    draws = torch_generator(3)
+    classes = torch.arange(600) % 3
+    rows = F.normalize(torch.eye(3)[classes] + 0.2 * torch.randn(600, 3, generator=draws), dim=1)
+    train = torch.arange(600) < 60
+    chance = torch.where(train & torch.tensor(swapped), 0.8, 0.4)
+    flipped = (classes == 0) & (torch.rand(600, generator=draws) < chance)
+    labels = torch.where(flipped, 1, classes)
+    task = Task(small_problem()[0].graph, labels, train, ~train, 3, seed=0)
+    return rows, classes, task
+
+
+def test_mended_labels_are_nearer_the_truth() -> None:
+    rows, classes, task = pair_noise(swapped=False)
+    given, mended = (
+        float((labels == classes)[task.train].float().mean())
+        for labels in (task.labels, mend_labels(20 * rows, task))
+    )
+    assert given < 0.9
+    assert mended == 1.0
+
+
+def test_a_class_that_got_the_name_of_another_isrenamed() -> None:
+    rows, _, task = pair_noise(swapped=True)
+    wrong = Candidate("rows", torch.eye(3)[:, [1, 0, 2]], torch.zeros(3))
+    right = Candidate("rows", torch.eye(3), torch.zeros(3))
+    features = {"rows": rows}
+    orders = better_names({"wrong": wrong, "right": right}, features, task)
+    assert list(orders) == ["wrong"]
+    mended = renamed({"wrong": wrong}, orders)["wrong, renamed"]
+    torch.testing.assert_close(mended.scores(features), right.scores(features))
+
+
+def test_mending_helps_where_one_class_is_taken_for_another() -> None:
+    problem, labels, validation = small_problem()
+    codes = np.asarray(labels).copy()
+    known = np.flatnonzero(codes >= 0)
+    flipped = known[(codes[known] == 0) & (np.arange(len(known)) % 5 < 2)]
+    codes[flipped] = 1
+    fits = [
+        qg.get_method("quiet")(epochs=5, mending=rounds).fit(problem.graph, codes, validation)
+        for rounds in (0, 2)
+    ]
+    hits = [float((model.predict() == problem.classes).mean()) for model in fits]
+    assert hits[1] >= hits[0]
+    assert not any("mended" in name for name in fits[0].notes_)
+
+
+def test_biases_find_out_that_classes_are_not_equally_frequent() -> None:
+    draws = torch_generator(3)
+    classes = (torch.rand(400, generator=draws) < 0.9).long()
+    scores = 0.5 * F.one_hot(classes, 2) + 0.5 * torch.randn(400, 2, generator=draws)
+    wrong = torch.rand(400, generator=draws) < 0.2
+    labels = torch.where(wrong, 1 - classes, classes)
+    biases = class_biases(scores, labels, generator=torch_generator(0))
+    assert biases[1] > biases[0]
+    before, after = (
+        (each.argmax(dim=1) == classes).float().mean() for each in (scores, scores + biases)
+    )
+    assert after > before + 0.05
+
+
+def test_scores_that_are_right_get_no_bias() -> None:
+    labels = torch.arange(60) % 3
+    scores = F.one_hot(labels, 3).float()
+    assert not class_biases(scores, labels, generator=torch_generator(0)).any()
+
+
+def test_biases_are_an_option_that_changes_answers_for_new_graphs_too() -> None:
+    graph = fit_arguments()[0]
+    plain, biased = quiet(biased=False), quiet()
+    assert "biases" not in plain.state_
+    shift = biased.state_["biases"]
+    assert shift.shape == (len(biased.classes_),)
+    np.testing.assert_allclose(biased.predict_proba(graph), biased.predict_proba(), atol=1e-4)
