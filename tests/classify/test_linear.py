@@ -79,12 +79,14 @@ def test_gradient_descent_never_raises_its_loss() -> None:
 
 
 def ridge_slow(features: Tensor, labels: Tensor, train: Tensor, penalty: float) -> Tensor:
-    """The normal equations in the primal."""
+    """Weight and intercept [dim + 1, classes]: normal equations with a free column of ones."""
     rows = features[train]
     targets = torch.nn.functional.one_hot(labels[train], 3).double() - 1 / 3
-    scale = rows.square().sum(dim=1).mean()
-    eye = torch.eye(rows.shape[1], dtype=rows.dtype)
-    return torch.linalg.solve(rows.T @ rows / scale + penalty * eye, rows.T @ targets / scale)
+    scale = (rows - rows.mean(dim=0)).square().sum(dim=1).mean()
+    wide = torch.cat([rows, rows.new_ones(len(rows), 1)], dim=1)
+    eye = torch.eye(wide.shape[1], dtype=rows.dtype)
+    eye[-1, -1] = 0
+    return torch.linalg.solve(wide.T @ wide + penalty * scale * eye, wide.T @ targets)
 
 
 @pytest.mark.parametrize("dim", [5, 40])  # more labels than directions, and fewer
@@ -95,8 +97,17 @@ def test_ridge_equals_the_normal_equations(dim: int, penalty: float) -> None:
         features, labels, train=train, validation=validation, num_classes=3, penalties=[penalty]
     )
     slow = ridge_slow(features, labels, train, penalty)
-    sharpness = fit.weight.norm() / slow.norm()
-    torch.testing.assert_close(fit.weight, slow * sharpness, atol=1e-6, rtol=1e-6)
+    sharpness = fit.weight.norm() / slow[:-1].norm()
+    found = torch.cat([fit.weight, fit.bias[None]])
+    torch.testing.assert_close(found, slow * sharpness, atol=1e-6, rtol=1e-6)
+
+
+def test_ridge_does_not_depend_on_where_the_features_lie() -> None:
+    features, labels, train, validation = problem()
+    options = {"train": train, "validation": validation, "num_classes": 3}
+    here = fit_ridge(features, labels, **options).scores(features)
+    there = fit_ridge(features + 7, labels, **options).scores(features + 7)
+    torch.testing.assert_close(here, there)
 
 
 @pytest.mark.parametrize("classifier", [fit_ridge, fit_linear])

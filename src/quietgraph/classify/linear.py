@@ -1,7 +1,7 @@
 """Linear transductive classifiers: the paper's gradient descent, and ridge regression.
 
-Both fit on training labels, and choose their one knob (steps, penalty) and the softness of their
-probabilities by validation labels, which may be as noisy.
+Both fit on training labels, and choose their one setting (steps, penalty) and the temperature of
+their probabilities by validation labels, which may be as noisy.
 """
 
 from collections.abc import Iterable
@@ -24,12 +24,13 @@ class LinearFit:
     """A linear classifier and what validation chose for it."""
 
     weight: Tensor  # [dim, classes]; includes the sharpness of the softmax
+    bias: Tensor  # [classes]; zero for gradient descent, which has no intercept
     chosen: float  # penalty or number of steps
     validation_accuracy: float
 
     def scores(self, features: Embeddings) -> Scores:
         """Return log-odds up to a constant per node; softmax gives probabilities."""
-        return features @ self.weight
+        return features @ self.weight + self.bias
 
 
 def fit_ridge(
@@ -43,12 +44,12 @@ def fit_ridge(
 ) -> LinearFit:
     """Return ridge regression onto centred one-hot labels, the penalty chosen on validation.
 
-    Minimises |Z_L W - T|^2 + penalty s |W|^2, where s is the mean squared length of the labelled
-    rows, so that a penalty means the same whatever the scale of the features.
+    Minimises |Z_L W + 1 b^T - T|^2 + penalty s |W|^2. The intercept b is not penalised; s is the
+    mean squared length of the centred labelled rows, so that a penalty means the same whatever the
+    scale of the features.
     """
-    labelled = features[train]
     targets = F.one_hot(labels[train], num_classes).to(features.dtype) - 1 / num_classes
-    solutions = ridge_path(labelled, targets, tuple(penalties))
+    solutions = ridge_path(features[train], targets, tuple(penalties))
     return _choose(features, labels, validation, solutions)
 
 
@@ -69,12 +70,13 @@ def fit_linear(
     labelled, targets = features[train], F.one_hot(labels[train], num_classes).to(features.dtype)
     step_size = _STEP_SHARE / _largest_eigenvalue(labelled)
     weight = features.new_zeros(features.shape[1], num_classes)
+    bias = features.new_zeros(num_classes)
     wanted, solutions = set(steps), {}
     for step in range(1, max(wanted) + 1):
         residual = (labelled @ weight).softmax(dim=1) - targets
         weight = weight - step_size / len(labelled) * (labelled.T @ residual)
         if step in wanted:
-            solutions[float(step)] = weight
+            solutions[float(step)] = weight, bias
     return _choose(features, labels, validation, solutions)
 
 
@@ -85,30 +87,41 @@ def accuracy(scores: Scores, labels: Labels, where: Mask) -> float:
 
 def ridge_path(
     labelled: Tensor, targets: Tensor, penalties: tuple[float, ...]
-) -> dict[float, Tensor]:
-    """Solve for all penalties at once through one eigendecomposition of the smaller Gram matrix."""
-    scale = labelled.square().sum(dim=1).mean().clamp_min(torch.finfo(labelled.dtype).tiny)
-    if len(labelled) <= labelled.shape[1]:
-        values, vectors = torch.linalg.eigh(labelled @ labelled.T / scale)
-        left, right = labelled.T @ vectors / scale, vectors.T @ targets
+) -> dict[float, tuple[Tensor, Tensor]]:
+    """Return weight [dim, targets] and intercept [targets] for every penalty.
+
+    One eigendecomposition of the smaller Gram matrix serves all. Rows and targets are centred on
+    their own means, which solves for an intercept without a penalty.
+    """
+    middle, level = labelled.mean(dim=0), targets.mean(dim=0)
+    rows, wanted = labelled - middle, targets - level
+    scale = rows.square().sum(dim=1).mean().clamp_min(torch.finfo(rows.dtype).tiny)
+    if len(rows) <= rows.shape[1]:
+        values, vectors = torch.linalg.eigh(rows @ rows.T / scale)
+        left, right = rows.T @ vectors / scale, vectors.T @ wanted
     else:
-        values, vectors = torch.linalg.eigh(labelled.T @ labelled / scale)
-        left, right = vectors, vectors.T @ (labelled.T @ targets) / scale
-    return {
-        penalty: left @ (right / (values.clamp_min(0) + penalty)[:, None]) for penalty in penalties
-    }
+        values, vectors = torch.linalg.eigh(rows.T @ rows / scale)
+        left, right = vectors, vectors.T @ (rows.T @ wanted) / scale
+    path = {}
+    for penalty in penalties:
+        weight = left @ (right / (values.clamp_min(0) + penalty)[:, None])
+        path[penalty] = weight, level - middle @ weight
+    return path
 
 
 def _choose(
-    features: Embeddings, labels: Labels, validation: Mask, solutions: dict[float, Tensor]
+    features: Embeddings,
+    labels: Labels,
+    validation: Mask,
+    solutions: dict[float, tuple[Tensor, Tensor]],
 ) -> LinearFit:
     held_out, wanted = features[validation], labels[validation]
     fits, merits = [], []
-    for knob, weight in solutions.items():
-        scores = held_out @ weight
+    for setting, (weight, bias) in solutions.items():
+        scores = held_out @ weight + bias
         hits = float((scores.argmax(dim=1) == wanted).float().mean())
         sharpness, cost = _sharpen(scores, wanted)
-        fits.append(LinearFit(weight * sharpness, knob, hits))
+        fits.append(LinearFit(weight * sharpness, bias * sharpness, setting, hits))
         merits.append((hits, -cost))  # ties go to the likelier labels
     return fits[max(range(len(fits)), key=merits.__getitem__)]
 

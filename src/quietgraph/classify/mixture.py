@@ -48,10 +48,11 @@ def fit_mixture(
     return sharpness * means.T, shares.log()
 
 
-def self_trained_ridge(rows: Embeddings, chances: Probabilities) -> Tensor:
-    """Return the weight [dim, classes] of ridge regression of soft labels on all nodes.
+def self_trained_ridge(rows: Embeddings, chances: Probabilities) -> tuple[Tensor, Tensor]:
+    """Return weight [dim, classes] and intercept [classes] of ridge regression on all nodes.
 
-    Nodes count by their certainty; scores are rows @ weight.
+    Soft labels are the targets and nodes count by their certainty; the intercept is not
+    penalised. Scores are rows @ weight + intercept.
 
     Args:
         rows: One row per node [nodes, dim].
@@ -59,11 +60,13 @@ def self_trained_ridge(rows: Embeddings, chances: Probabilities) -> Tensor:
     """
     weight = chances.max(dim=1).values[:, None]
     targets = chances - 1 / chances.shape[1]
-    gram = rows.T @ (weight * rows) / len(rows)
+    middle, level = ((weight * each).sum(dim=0) / weight.sum() for each in (rows, targets))
+    centred = rows - middle
+    gram = centred.T @ (weight * centred) / len(rows)
     penalty = gram.diagonal().mean() * torch.eye(len(gram), dtype=rows.dtype, device=rows.device)
-    right = rows.T @ (weight * targets) / len(rows)
+    right = centred.T @ (weight * targets) / len(rows)
     solution: Tensor = torch.linalg.solve(gram + penalty, right)
-    return solution
+    return solution, level - middle @ solution
 
 
 def _trust(chances: Tensor, given: Tensor) -> Tensor:

@@ -24,7 +24,7 @@ def test_plain_attention_is_the_papers_formula() -> None:
     embeddings = torch.from_numpy(model.embeddings_).double()
     gram = embeddings @ embeddings.T
     attended = gram @ embeddings / torch.linalg.eigvalsh(gram)[-1]
-    scores = attended @ model.state_["weight"].double()
+    scores = attended @ model.state_["weight"].double() + model.state_["bias"].double()
     torch.testing.assert_close(model.scores_.double(), scores, atol=1e-3, rtol=1e-3)
 
 

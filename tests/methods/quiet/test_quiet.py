@@ -83,13 +83,16 @@ def test_flattening_square_roots_the_singular_values() -> None:
 
 
 def test_self_trained_ridge_solves_its_weighted_normal_equations() -> None:
-    rows = torch.randn(40, 5, generator=torch_generator(0), dtype=torch.float64)
+    rows = 1 + torch.randn(40, 5, generator=torch_generator(0), dtype=torch.float64)
     chances = torch.randn(40, 3, generator=torch_generator(1), dtype=torch.float64).softmax(dim=1)
-    sure = torch.diag(chances.max(dim=1).values)
-    gram = rows.T @ sure @ rows / 40
-    penalty = gram.diagonal().mean() * torch.eye(5, dtype=torch.float64)
-    slow = rows @ torch.linalg.inv(gram + penalty) @ rows.T @ sure @ (chances - 1 / 3) / 40
-    torch.testing.assert_close(rows @ self_trained_ridge(rows, chances), slow)
+    sure = chances.max(dim=1).values[:, None]
+    centred = rows - (sure * rows).sum(dim=0) / sure.sum()
+    wide = torch.cat([rows, rows.new_ones(40, 1)], dim=1)
+    penalty = torch.eye(6, dtype=torch.float64) * (sure * centred.square()).sum() / 5
+    penalty[-1, -1] = 0
+    slow = torch.linalg.solve(wide.T @ (sure * wide) + penalty, wide.T @ (sure * (chances - 1 / 3)))
+    weight, bias = self_trained_ridge(rows, chances)
+    torch.testing.assert_close(torch.cat([weight, bias[None]]), slow)
 
 
 def test_clusters_find_the_classes_though_labels_are_wrong() -> None:

@@ -115,7 +115,7 @@ def _fit_linear(kind: str, embeddings: Embeddings, task: Task) -> Decision:
 
 
 def _linear_features(kind: str, embeddings: Embeddings, own: dict[str, Tensor]) -> Tensor:
-    """Return unit rows; less their mean for the classifiers that have no intercept."""
+    """Return unit rows; less their mean for all but logistic regression."""
     if kind == "inductive":
         return F.normalize(embeddings, dim=1)
     return centre_rows(embeddings, own["mean"])

@@ -171,7 +171,7 @@ class LowRankContrast(TwoStageClassifier):
             validation=task.validation[seen],
             num_classes=task.num_classes,
         )
-        state = {**state, "weight": fit.weight}
+        state = {**state, "weight": fit.weight, "bias": fit.bias}
         scores = self._classify(rows, state) if large else fit.scores(features)
         notes = {self.classifier: fit.chosen, "validation_accuracy": fit.validation_accuracy}
         return Decision(scores, state, notes)
@@ -200,9 +200,10 @@ class LowRankContrast(TwoStageClassifier):
 
     def _classify(self, rows: Embeddings, state: dict[str, Tensor]) -> Scores:
         if not is_large(rows):
-            return self._features(rows, state) @ state["weight"]
+            return self._features(rows, state) @ state["weight"] + state["bias"]
         return in_blocks(
-            lambda block: self._features(rows[block], state) @ state["weight"], len(rows)
+            lambda block: self._features(rows[block], state) @ state["weight"] + state["bias"],
+            len(rows),
         )
 
     def embed_new(self, graph: Graph, state: dict[str, Tensor]) -> Embeddings:

@@ -57,8 +57,8 @@ def ridges(features: dict[str, Tensor], task: Task) -> Pool:
     count = task.num_classes
     targets = F.one_hot(task.labels[task.train], count).to(labelled.dtype) - 1 / count
     return {
-        f"ridge {penalty:g}": Candidate(kind, weight, weight.new_zeros(count))
-        for penalty, weight in ridge_path(labelled, targets, _PENALTIES).items()
+        f"ridge {penalty:g}": Candidate(kind, weight, bias)
+        for penalty, (weight, bias) in ridge_path(labelled, targets, _PENALTIES).items()
     }
 
 
@@ -88,7 +88,6 @@ def _logistics(features: dict[str, Tensor], task: Task, kinds: tuple[str, ...]) 
 def clusters(features: dict[str, Tensor], task: Task) -> Pool:
     """Return clusters, and ridge regressions on all nodes that the clusters teach."""
     pool = {}
-    nothing = torch.zeros(task.num_classes, device=task.labels.device)
     for kind in ("clusters", "joint clusters", "attribute clusters"):
         if kind not in features:
             continue
@@ -108,7 +107,7 @@ def clusters(features: dict[str, Tensor], task: Task) -> Pool:
                 for taught in ("attributes", "both"):
                     if taught in features:
                         again = self_trained_ridge(features[taught], chances)
-                        pool[f"{taught} taught by {name}"] = Candidate(taught, again, nothing)
+                        pool[f"{taught} taught by {name}"] = Candidate(taught, *again)
     return pool
 
 
