@@ -4,13 +4,16 @@ import dataclasses
 import math
 import types
 import typing
+import warnings
+from abc import ABCMeta
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from quietgraph.errors import InvalidParameterError, UnknownNameError
 
 _KEY = "quietgraph"
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,7 @@ class Rule:
     high: float | None = None
     choices: tuple[str, ...] | None = None
     after_embedding: bool = False  # True: the label-free first stage does not depend on it
+    old_name: str | None = None  # accepted for one release, with a warning
 
 
 @dataclass(frozen=True)
@@ -47,9 +51,10 @@ def param(
     high: float | None = None,
     choices: tuple[str, ...] | None = None,
     after_embedding: bool = False,
+    old_name: str | None = None,
 ) -> Any:
     """Declare a dataclass field that is a checked parameter."""
-    rule = Rule(help, low, high, choices, after_embedding)
+    rule = Rule(help, low, high, choices, after_embedding, old_name)
     return dataclasses.field(default=default, metadata={_KEY: rule})
 
 
@@ -61,6 +66,41 @@ def parameters(owner: type) -> dict[str, Parameter]:
         for field in dataclasses.fields(owner)
         if _KEY in field.metadata
     }
+
+
+def current_names(
+    owner: type, values: Mapping[str, _Value], *, warn: bool = True
+) -> dict[str, _Value]:
+    """Return values by the current names of a dataclass's parameters.
+
+    Args:
+        owner: Class whose parameters they are; a name it does not know is kept.
+        values: By current or old name.
+        warn: Whether an old name gives a FutureWarning; stored values are read without one.
+    """
+    rules = ((field.name, field.metadata.get(_KEY)) for field in dataclasses.fields(owner))
+    names = {rule.old_name: name for name, rule in rules if rule is not None and rule.old_name}
+    for old in names.keys() & values.keys():
+        if names[old] in values:
+            raise InvalidParameterError(
+                f"{old} is the old name of {names[old]}, got both. Give {names[old]} alone."
+            )
+        if warn:
+            warnings.warn(
+                f"{old} of {owner.__name__} is now called {names[old]}; the old name will be "
+                "removed in the next release.",
+                FutureWarning,
+                stacklevel=3,
+            )
+    return {names.get(name, name): value for name, value in values.items()}
+
+
+class Parameterised(ABCMeta):
+    """Metaclass of dataclasses whose constructor also takes old names of parameters."""
+
+    def __call__(cls, *args: Any, **values: Any) -> Any:
+        """Make an instance."""
+        return super().__call__(*args, **current_names(cls, values))
 
 
 def check_parameters(instance: Any) -> None:
@@ -95,7 +135,7 @@ def parse_assignments(owner: type, assignments: Mapping[str, str]) -> dict[str, 
     """Turn `key=value` texts of the command line into checked parameter values."""
     known = parameters(owner)
     values = {}
-    for name, text in assignments.items():
+    for name, text in current_names(owner, assignments).items():
         if name not in known:
             raise UnknownNameError(f"parameter of {owner.__name__}", name, known)
         values[name] = _parse(known[name], text)

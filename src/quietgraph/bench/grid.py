@@ -7,6 +7,7 @@ from itertools import product
 
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.record import canonical_json
+from quietgraph.bench.renames import current_variant
 from quietgraph.data.datasets import DATASETS, describe, load
 from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import parse_noise, warn_if_uninformative
@@ -38,6 +39,7 @@ class Grid:
         for variant in variants:
             if variant.partition(":")[0] not in METHODS:
                 raise UnknownNameError("method", variant.partition(":")[0], METHODS)
+        variants = [current_variant(variant) for variant in variants]
         noise = [str(parse_noise(text)) for text in self.noise]
         cells = product(dict.fromkeys(self.datasets), dict.fromkeys(variants), dict.fromkeys(noise))
         runs = [

@@ -7,13 +7,17 @@ from dataclasses import fields
 from pathlib import Path
 
 from quietgraph.bench.record import RUN_COLUMNS, Record, RunKey
+from quietgraph.bench.renames import current_key
 from quietgraph.errors import InvalidParameterError, UnreadableFileError
 
 _KEY = tuple(field.name for field in fields(RunKey))
 
 
 def read_runs(path: str | Path) -> list[Record]:
-    """Return the runs of a file; one that does not fit its own digest makes it unreadable."""
+    """Return the runs of a file, under the current names of their parameters.
+
+    A run that does not fit its own digest makes the file unreadable.
+    """
     path = Path(path)
     try:
         with path.open(encoding="utf-8", newline="") as file:
@@ -49,7 +53,7 @@ def _record(row: dict[str, str]) -> Record:
     if run.digest != digest:
         raise ValueError(f"its digest is {digest}, but its columns give {run.digest}")
     return Record(
-        key=run,
+        key=current_key(run),
         status=values["status"],  # type: ignore[arg-type]
         reason=values["reason"],
         started=values["started"],

@@ -15,6 +15,7 @@ from quietgraph.graph import CSR, Graph
 from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.task import Task
 from quietgraph.methods.registry import get_method, method_name
+from quietgraph.params import current_names
 
 FORMAT = 2
 _TENSORS, _FACTS = "tensors.safetensors", "model.json"
@@ -64,7 +65,8 @@ def load_model(folder: str | Path) -> NodeClassifier:
             f"{folder} has model format {facts.get('format')}, this version reads {FORMAT}. "
             "Fit the model again."
         )
-    model = get_method(facts["method"])(**facts["parameters"])
+    method = get_method(facts["method"])
+    model = method(**current_names(method, facts["parameters"], warn=False))
     _restore(model, facts, tensors)
     return model
 

@@ -122,7 +122,7 @@ def test_the_committee_counts_its_members_by_validation_and_tells_so() -> None:
     shares = list(quiet().notes_.values())
     assert sum(shares) == pytest.approx(1)
     assert shares == sorted(shares, reverse=True)
-    best_only = list(quiet(caution=0).notes_.values())
+    best_only = list(quiet(ensemble_temperature=0).notes_.values())
     assert len(best_only) < len(shares)
     assert len(set(best_only)) == 1  # the best, or those level with it
 
@@ -140,13 +140,15 @@ def test_a_pool_of_one_family_has_no_other(family: str) -> None:
 
 def pool_names(families: str) -> set[str]:
     """Return everyone in the pool: with endless caution nobody is too far behind."""
-    return set(quiet(families=families, caution=1e6, mending=0).notes_)
+    return set(quiet(families=families, ensemble_temperature=1e6, correction_rounds=0).notes_)
 
 
 def test_own_attributes_join_the_pool_only_where_neighbours_are_not_alike() -> None:
     for alike in (False, True):
         graph, labels, validation, _ = drawn_neighbours(alike=alike)
-        model = qg.Quiet(epochs=5, caution=1e6, mending=0).fit(graph, labels, validation)
+        model = qg.Quiet(epochs=5, ensemble_temperature=1e6, correction_rounds=0).fit(
+            graph, labels, validation
+        )
         assert any("own" in name for name in model.notes_) != alike
     assert all("own" in name for name in pool_names("own"))
 
@@ -258,7 +260,9 @@ def test_mending_helps_where_one_class_is_taken_for_another() -> None:
     flipped = known[(codes[known] == 0) & (np.arange(len(known)) % 5 < 2)]
     codes[flipped] = 1
     fits = [
-        qg.get_method("quiet")(epochs=5, mending=rounds).fit(problem.graph, codes, validation)
+        qg.get_method("quiet")(epochs=5, correction_rounds=rounds).fit(
+            problem.graph, codes, validation
+        )
         for rounds in (0, 2)
     ]
     hits = [float((model.predict() == problem.classes).mean()) for model in fits]
@@ -288,7 +292,7 @@ def test_scores_that_are_right_get_no_bias() -> None:
 
 def test_biases_are_an_option_that_changes_answers_for_new_graphs_too() -> None:
     graph = fit_arguments()[0]
-    plain, biased = quiet(biased=False), quiet()
+    plain, biased = quiet(class_prior_adjustment=False), quiet()
     assert "biases" not in plain.state_
     shift = biased.state_["biases"]
     assert shift.shape == (len(biased.classes_),)

@@ -1,7 +1,7 @@
 """The estimator every method is: checks, seeds, predictions, suspects, parameters."""
 
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -32,13 +32,19 @@ from quietgraph.errors import (
 )
 from quietgraph.graph import Graph
 from quietgraph.methods.base.task import Fitted, Task, make_task
-from quietgraph.params import check_parameters, param, parameters
+from quietgraph.params import (
+    Parameterised,
+    check_parameters,
+    current_names,
+    param,
+    parameters,
+)
 from quietgraph.rng import derive_seed, torch_generator
 from quietgraph.types import UNKNOWN, Embeddings, Labels, Scores
 
 
 @dataclass(kw_only=True, eq=False)
-class NodeClassifier(ABC):
+class NodeClassifier(metaclass=Parameterised):
     """Classifies the nodes of a graph from labels of which some may be wrong.
 
     A method subclasses it, declares its parameters and writes `_fit`; a method that can answer
@@ -169,7 +175,7 @@ class NodeClassifier(ABC):
     def set_params(self, **values: Any) -> Self:
         """Change parameters by name; unknown names and values out of range are refused."""
         known = parameters(type(self))
-        for name, value in values.items():
+        for name, value in current_names(type(self), values).items():
             if name not in known:
                 raise UnknownNameError(f"parameter of {type(self).__name__}", name, known)
             setattr(self, name, value)

@@ -72,20 +72,26 @@ class Quiet(TwoStageClassifier):
         choices=("all", *FAMILIES, *(f"no-{family}" for family in FAMILIES)),
         after_embedding=True,
     )
-    caution: float = param(
+    ensemble_temperature: float = param(
         0.13,
-        "how far behind on validation a candidate still counts, in root validation nodes",
+        "temperature of the ensemble weights: how far below the best validation accuracy a "
+        "candidate still counts, in 1 / sqrt(validation nodes)",
         low=0,
         after_embedding=True,
+        old_name="caution",
     )
-    mending: int = param(
+    correction_rounds: int = param(
         2,
-        "times that the committee mends training labels for more candidates",
+        "rounds in which the ensemble corrects the training labels and more candidates are fitted",
         low=0,
         after_embedding=True,
+        old_name="mending",
     )
-    biased: bool = param(
-        True, "learn one bias per class from validation labels", after_embedding=True
+    class_prior_adjustment: bool = param(
+        True,
+        "adjust the score of each class to the class frequencies of the validation labels",
+        after_embedding=True,
+        old_name="biased",
     )
     refit: bool = param(
         False, "fit the chosen ones again on training and validation labels", after_embedding=True
@@ -127,7 +133,7 @@ class Quiet(TwoStageClassifier):
             pool |= found | renamed(found, orders)
             shares = self._shares(pool, features, task)
             lessons.append(labels)
-            if len(lessons) > self.mending:
+            if len(lessons) > self.correction_rounds:
                 break
             labels = mend_labels(_consensus(features, _members(pool, shares, features)), task)
             if torch.equal(labels[task.train], lessons[-1][task.train]):
@@ -147,7 +153,7 @@ class Quiet(TwoStageClassifier):
         self, features: dict[str, Tensor], members: dict[str, Tensor], task: Task
     ) -> dict[str, Tensor]:
         """Return the bias of each class, chosen on the (noisy) validation labels."""
-        if not self.biased:
+        if not self.class_prior_adjustment:
             return {}
         held_out = {kind: rows[task.validation] for kind, rows in features.items()}
         draws = torch_generator(task.seed, "class biases")
@@ -162,7 +168,10 @@ class Quiet(TwoStageClassifier):
             name: float((scores.argmax(dim=1) == labels).float().mean())
             for name, scores in scores_of(pool, held_out)
         }
-        best, allowed = max(merit.values()), max(self.caution, 1e-6) / math.sqrt(len(labels))
+        best, allowed = (
+            max(merit.values()),
+            max(self.ensemble_temperature, 1e-6) / math.sqrt(len(labels)),
+        )
         weights = {name: math.exp((value - best) / allowed) for name, value in merit.items()}
         kept = {name: weight for name, weight in weights.items() if weight >= _LEAST_WEIGHT}
         total = sum(kept.values())
