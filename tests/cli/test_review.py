@@ -15,8 +15,8 @@ import pytest
 from quietgraph.cli import review  # noqa: F401  (registers the command)
 from quietgraph.cli.app import main
 from quietgraph.graph.io import read_corrections
-from quietgraph.report.fit_run import FitRun, write_run
-from quietgraph.review.decisions import DECISIONS_FILE, DecisionStore
+from quietgraph.report.fit_run import DECISIONS_FILE, FitRun, write_run
+from quietgraph.review.decisions import DecisionStore
 from quietgraph.review.run import open_run
 from report_problem import own_run
 
