@@ -6,7 +6,7 @@ from pathlib import Path
 import quietgraph
 
 ROOT = Path(quietgraph.__file__).parent
-CORE = ("errors", "types", "rng", "params", "progress", "folders")
+CORE = ("errors", "types", "rng", "params", "progress", "files", "sqlite_file")
 STAGES = (
     "graph",
     "data",

@@ -12,11 +12,10 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from quietgraph.graph import Graph, block_model
-
 if TYPE_CHECKING:
     from quietgraph.data.datasets import Dataset
     from quietgraph.data.own_data import OwnData, load
+    from quietgraph.graph import Graph, block_model
     from quietgraph.methods import METHODS, NodeClassifier, get_method, load_model
 
 __version__ = version("quietgraph")
@@ -24,8 +23,10 @@ __version__ = version("quietgraph")
 # Imported when first used: a script that needs one thing does not wait for the others.
 _LATER = {
     "Dataset": "quietgraph.data.datasets",
+    "Graph": "quietgraph.graph",
     "METHODS": "quietgraph.methods",
     "NodeClassifier": "quietgraph.methods",
+    "block_model": "quietgraph.graph",
     "get_method": "quietgraph.methods",
     "OwnData": "quietgraph.data.own_data",
     "load": "quietgraph.data.own_data",

@@ -27,6 +27,7 @@ from quietgraph.errors import (
     InvalidParameterError,
     QuietgraphError,
     UnknownNameError,
+    UnreadableFileError,
     UnwritablePathError,
 )
 from quietgraph.methods import get_method
@@ -249,7 +250,7 @@ def test_an_unknown_objective_offers_the_nearest() -> None:
 
 def test_a_file_that_is_no_store_is_refused(store: Path) -> None:
     store.write_text("not a database, but long enough to be taken for one" * 50)
-    with pytest.raises(UnwritablePathError, match="cannot be used as a store of trials"):
+    with pytest.raises(UnreadableFileError, match="is not a readable store of trials"):
         search(GOAL, SPACE, store, trials=1)
 
 
@@ -257,7 +258,7 @@ def test_two_searches_do_not_share_a_file_at_once(store: Path) -> None:
     def tune_meanwhile(found: list[Trial], wanted: int) -> None:
         search(GOAL, SPACE, store, trials=1)
 
-    with pytest.raises(UnwritablePathError, match="another process tunes"):
+    with pytest.raises(UnwritablePathError, match="another process writes to the store of trials"):
         search(GOAL, SPACE, store, trials=1, tell=tune_meanwhile)
 
 

@@ -70,7 +70,7 @@ def test_decisions_are_written_ahead_and_flushed(store: DecisionStore) -> None:
 def test_a_file_of_another_program_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "decisions.sqlite"
     path.write_text("dear diary, this is no database")
-    with pytest.raises(UnreadableFileError, match="is no readable SQLite file"):
+    with pytest.raises(UnreadableFileError, match="is not a readable file of review decisions"):
         DecisionStore(path)
     path.unlink()
     other = sqlite3.connect(path)
@@ -82,7 +82,7 @@ def test_a_file_of_another_program_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written_has_its_sentence(tmp_path: Path) -> None:
     (tmp_path / "decisions.sqlite").mkdir()  # as for a folder without the right to write
-    with pytest.raises(UnwritablePathError, match="Copy the run to a folder"):
+    with pytest.raises(UnwritablePathError, match="copy the run to a folder"):
         DecisionStore(tmp_path / "decisions.sqlite")
 
 

@@ -8,9 +8,7 @@ either, but could lose runs that were already counted as finished.
 
 import json
 import math
-import sqlite3
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import asdict, fields
 from pathlib import Path
 from types import TracebackType
@@ -19,15 +17,33 @@ from typing import Any, Self
 import pandas as pd
 
 from quietgraph.bench.record import Record, RunKey, canonical_json, records_frame
-from quietgraph.bench.store_file import (
-    connect,
-    explained,
-    lock_for_writing,
-    lock_path,
-    write_whole,
-)
 from quietgraph.errors import UnknownNameError
+from quietgraph.files import write_file
+from quietgraph.sqlite_file import FileKind, connect, damaged, explained, lock_for_writing, unlock
 
+RUNS = FileKind(
+    name="store of runs",
+    application=0x51475231,  # "QGR1"
+    version=1,
+    tables="""CREATE TABLE run (
+        digest TEXT PRIMARY KEY,
+        dataset TEXT NOT NULL,
+        method TEXT NOT NULL,
+        parameters TEXT NOT NULL,
+        noise TEXT NOT NULL,
+        seed INTEGER NOT NULL,
+        split TEXT NOT NULL,
+        protocol_version INTEGER NOT NULL,
+        status TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        metrics TEXT NOT NULL,
+        seconds REAL NOT NULL,
+        peak_memory_mb REAL NOT NULL,
+        started TEXT NOT NULL,
+        versions TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID""",
+    way_out="Choose another --store, in a folder that you may write to.",
+)
 _KEY_COLUMNS = tuple(field.name for field in fields(RunKey))
 _FILTERS = (*_KEY_COLUMNS, "status")
 
@@ -44,13 +60,12 @@ class Store:
 
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
         self.path = Path(path).absolute()
-        with explained(self.path):
-            self._lock = None if read_only else lock_for_writing(self.path)
-            try:
-                self._connection = connect(self.path, read_only=read_only)
-            except BaseException:
-                self._unlock()
-                raise
+        self._lock = None if read_only else lock_for_writing(self.path, RUNS)
+        try:
+            self._connection = connect(self.path, RUNS, read_only=read_only)
+        except BaseException:
+            self._unlock()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -70,7 +85,7 @@ class Store:
 
     def add(self, record: Record) -> None:
         """Write one run in one transaction; a run of the same key is replaced."""
-        with explained(self.path):
+        with explained(self.path, RUNS):
             self._insert(record)  # autocommit: one statement, one transaction
 
     def add_missing(self, records: Iterable[Record]) -> int:
@@ -78,7 +93,7 @@ class Store:
         new = list(records)
         done = self.finished(record.key for record in new)
         new = [record for record in new if record.key.digest not in done]
-        with explained(self.path):
+        with explained(self.path, RUNS):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 for record in new:
@@ -112,7 +127,7 @@ class Store:
             keep_failures: Count failed, timed-out and out-of-memory runs as finished, too.
         """
         condition = "" if keep_failures else " WHERE status = 'done'"
-        with explained(self.path):
+        with explained(self.path, RUNS):
             rows = self._connection.execute(f"SELECT digest FROM run{condition}").fetchall()  # noqa: S608
         return {digest for (digest,) in rows} & {key.digest for key in keys}
 
@@ -133,9 +148,14 @@ class Store:
             f"SELECT * FROM run WHERE {' AND '.join(conditions)} "  # noqa: S608  (names are ours)
             "ORDER BY dataset, noise, method, seed, digest"
         )
-        with explained(self.path):
-            rows = self._connection.execute(query, values).fetchall()
+        with explained(self.path, RUNS):
+            cursor = self._connection.execute(query, values)
+            names = [column[0] for column in cursor.description]
+            rows = [dict(zip(names, row, strict=True)) for row in cursor]
+        try:
             return [_record(row) for row in rows]
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise damaged(self.path, RUNS, error) from error
 
     def to_frame(self, **filters: str | int | Iterable[str | int]) -> pd.DataFrame:
         """Return the runs as a table, one row a run, metrics as columns; filters as `records`."""
@@ -143,14 +163,11 @@ class Store:
 
     def export_csv(self, path: str | Path) -> None:
         """Write all runs to a CSV file, which appears whole or not at all."""
-        write_whole(path, self.to_frame().to_csv(index=False, lineterminator="\n"))
+        write_file(path, self.to_frame().to_csv(index=False, lineterminator="\n"))
 
     def _unlock(self) -> None:
         if self._lock is not None:
-            with suppress(OSError):
-                lock_path(self.path).unlink()
-            self._lock.close()
-            self._lock = None
+            unlock(self._lock)
 
 
 def _metrics_text(record: Record) -> str:
@@ -158,8 +175,7 @@ def _metrics_text(record: Record) -> str:
     return canonical_json({name: None if math.isnan(v) else v for name, v in values.items()})
 
 
-def _record(row: sqlite3.Row) -> Record:
-    values: dict[str, Any] = dict(row)
+def _record(values: dict[str, Any]) -> Record:
     values.pop("digest")
     key = RunKey(**{name: values.pop(name) for name in _KEY_COLUMNS})
     metrics = {

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from quietgraph.bench.search_space import Options, Span
-from quietgraph.errors import UnwritablePathError
+from quietgraph.sqlite_file import FileKind, damaged, explained, lock_for_writing, unlock
+
+# Optuna makes and versions the tables.
+TRIALS = FileKind("store of trials", 0, 0, "", "Choose another --store.")
 
 
 @dataclass(frozen=True)
@@ -27,29 +28,41 @@ def open_study(optuna: Any, name: str, store: Path) -> Iterator[Any]:
     """Give the study of this name, made where it is missing, and the sole right to add to it."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     store = store.absolute()
+    lock = lock_for_writing(store, TRIALS)
     try:
-        store.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(f"{store}-writer", timeout=0).acquire()
-    except Timeout:
-        raise UnwritablePathError(
-            f"another process tunes into {store}. Wait for it, or choose another --store."
-        ) from None
-    except OSError as error:
-        raise UnwritablePathError(
-            f"cannot write {store}: {error.strerror}. Choose another --store."
-        ) from error
-    with lock:
-        storage = _open_storage(optuna, store)
-        study = optuna.create_study(
-            storage=storage, study_name=name, direction="maximize", load_if_exists=True
-        )
-        states = optuna.trial.TrialState
-        for killed in study.get_trials(deepcopy=False, states=(states.RUNNING,)):
-            study.tell(killed.number, state=states.FAIL)
-        try:
-            yield study
-        finally:
-            storage.engine.dispose()
+        with _explained(store):
+            storage = optuna.storages.RDBStorage(f"sqlite:///{store}")
+            try:
+                yield _continued(optuna, name, storage)
+            finally:
+                storage.engine.dispose()
+    finally:
+        unlock(lock)
+
+
+@contextmanager
+def _explained(store: Path) -> Iterator[None]:
+    """Turn errors of Optuna and the database below it into sentences."""
+    from optuna.exceptions import StorageInternalError  # noqa: PLC0415  (an extra)
+    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415  (comes with it)
+
+    try:
+        yield
+    except (SQLAlchemyError, StorageInternalError) as error:
+        cause = error.__cause__ if isinstance(error, StorageInternalError) else error
+        with explained(store, TRIALS):
+            raise getattr(cause, "orig", None) or damaged(store, TRIALS, error) from error
+
+
+def _continued(optuna: Any, name: str, storage: Any) -> Any:
+    """Return the study, in which a trial that was under way when it was killed has failed."""
+    study = optuna.create_study(
+        storage=storage, study_name=name, direction="maximize", load_if_exists=True
+    )
+    states = optuna.trial.TrialState
+    for killed in study.get_trials(deepcopy=False, states=(states.RUNNING,)):
+        study.tell(killed.number, state=states.FAIL)
+    return study
 
 
 def finished_trials(optuna: Any, study: Any) -> list[Trial]:
@@ -78,13 +91,3 @@ def _distribution(kinds: Any, choice: Span | Options) -> Any:
     is_whole = isinstance(choice.low, int) and isinstance(choice.high, int)
     kind = kinds.IntDistribution if is_whole else kinds.FloatDistribution
     return kind(choice.low, choice.high, log=choice.is_log)
-
-
-def _open_storage(optuna: Any, store: Path) -> Any:
-    try:
-        return optuna.storages.RDBStorage(f"sqlite:///{store}")
-    except Exception as error:  # of Optuna, SQLAlchemy, Alembic or SQLite
-        words = " ".join(str(error).split())[:200]
-        raise UnwritablePathError(
-            f"{store} cannot be used as a store of trials ({words}). Choose another --store."
-        ) from error

@@ -12,11 +12,11 @@ from quietgraph.bench.protocol import Run
 from quietgraph.bench.runs_csv import read_runs
 from quietgraph.bench.statistics import against, mean_ranks
 from quietgraph.bench.store import Store
-from quietgraph.bench.store_file import write_whole
 from quietgraph.cli.bench import StoreOption, bench, names
 from quietgraph.cli.console import results
 from quietgraph.data.noise_setting import parse_noise
 from quietgraph.errors import InvalidParameterError, UnknownNameError
+from quietgraph.files import write_file
 from quietgraph.report.benchmark_figures import critical_difference_diagram, noise_curves, save
 from quietgraph.report.tables import render_table
 
@@ -239,5 +239,5 @@ def _deliver(text: str, out: Path | None) -> None:
     if out is None:
         typer.echo(text.rstrip("\n"))
     else:
-        write_whole(out, text)
+        write_file(out, text)
         results.print(f"written: {out}")

@@ -9,7 +9,6 @@ import typer
 from rich.table import Table
 
 from quietgraph.bench.protocol import fit_observed
-from quietgraph.bench.store_file import write_whole
 from quietgraph.bench.theory import diagnose_on_dataset, read_embeddings
 from quietgraph.cli.app import app
 from quietgraph.cli.console import progress_bars, results
@@ -19,6 +18,7 @@ from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import parse_noise
 from quietgraph.diagnose import BoundSettings, Diagnosis
 from quietgraph.errors import InvalidParameterError
+from quietgraph.files import write_file
 from quietgraph.methods import get_method, load_model
 from quietgraph.report.fit_run import RUN_FILE
 from quietgraph.report.theory_figures import (
@@ -86,7 +86,7 @@ def _write(found: Diagnosis, title: str, folder: Path) -> None:
     save_figure(projection_figure({title: (found.signal, found.noise)}), folder / "projection")
     save_figure(spectrum_figure(found), folder / "spectrum")
     save_figure(bound_figure(found.bound, title=title), folder / "bound")
-    write_whole(folder / "diagnosis.json", json.dumps(found.to_dict(), indent=1))
+    write_file(folder / "diagnosis.json", json.dumps(found.to_dict(), indent=1))
 
 
 def _print(found: Diagnosis) -> None:

@@ -11,13 +11,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from quietgraph.bench.runner import Progress
-from quietgraph.bench.store_file import write_whole
 from quietgraph.cli.app import app
 from quietgraph.cli.bench import StoreOption, span_words
 from quietgraph.cli.console import results, say
 from quietgraph.cli.listings import RootOption
 from quietgraph.data.sources import user_cache
 from quietgraph.errors import UnknownNameError, UnreadableFileError, UnwritablePathError
+from quietgraph.files import write_file
 from quietgraph.paper.comparison import Comparison
 from quietgraph.paper.results import Needs, read_results
 from quietgraph.paper.scope import BUDGETS, Scope, make_scope
@@ -81,7 +81,7 @@ def paper(  # noqa: PLR0917
     if out is None:
         typer.echo(text.rstrip("\n"))
     else:
-        write_whole(out, text)
+        write_file(out, text)
         results.print(f"written: {out}")
 
 

@@ -9,10 +9,10 @@ import typer
 from rich.markup import escape
 
 from quietgraph.bench.extras import MissingExtraError
-from quietgraph.bench.store_file import write_whole
 from quietgraph.cli.app import app
 from quietgraph.cli.console import results, say
 from quietgraph.errors import UnreadableFileError
+from quietgraph.files import write_file
 from quietgraph.report.fit_run import DECISIONS_FILE
 from quietgraph.review.decisions import DecisionStore
 from quietgraph.review.run import ReviewRun, open_run
@@ -84,7 +84,7 @@ def _export(run: ReviewRun, path: Path, target: Path) -> None:
             f"quietgraph review {path.parent}"
         )
     text, counts = run.corrections(DecisionStore(path).after())
-    write_whole(target, text)
+    write_file(target, text)
     kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items() if kind != "conflict")
     left = f"; {counts['conflict']} conflicts left as unsure" if counts["conflict"] else ""
     results.print(

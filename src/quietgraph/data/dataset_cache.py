@@ -17,6 +17,7 @@ from filelock import FileLock
 
 from quietgraph.data.sources import RawDataset, Source, fetch, link_files, user_cache
 from quietgraph.errors import QuietgraphError, UnreadableFileError, UnwritablePathError
+from quietgraph.files import whole_file
 from quietgraph.graph import CSR, Features, Graph
 
 _FORMAT = 1  # to be raised whenever the arrays below change their meaning
@@ -89,10 +90,8 @@ def _save(dataset: RawDataset, path: Path) -> None:
         **_pack("features", graph.features),
         **_pack("adjacency", graph.adjacency),
     }
-    with tempfile.TemporaryDirectory(dir=path.parent) as stage:
-        part = Path(stage, path.name)
-        np.savez(part, **arrays)
-        part.replace(path)  # whole or not at all
+    with whole_file(path) as scratch:
+        np.savez(scratch, **arrays)
 
 
 def _load(path: Path) -> RawDataset | None:

@@ -19,7 +19,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from quietgraph.errors import DataNotFoundError, QuietgraphError, UnwritablePathError
+from quietgraph.errors import DataNotFoundError, QuietgraphError
+from quietgraph.files import whole_file
 from quietgraph.graph import Graph
 from quietgraph.types import Labels
 
@@ -98,13 +99,9 @@ def fetch(name: str, source: Source, root: Path, *, stage: Path) -> None:
     missing = source.missing(stage)
     if why is not None or missing:
         raise not_found(name, source, root, why or f"{missing[0]} did not arrive")
-    try:
-        for file in source.missing(root):
-            _copy_whole(stage / source.folder / file, root / source.folder / file)
-    except OSError as error:
-        raise UnwritablePathError(
-            f"the downloaded files of {name} cannot be kept in {root / source.folder}: {error}."
-        ) from error
+    for file in source.missing(root):
+        with whole_file(root / source.folder / file) as scratch:
+            shutil.copyfile(stage / source.folder / file, scratch)
 
 
 def not_found(name: str, source: Source, root: Path, why: str) -> DataNotFoundError:
@@ -164,13 +161,6 @@ def _socket_timeout(seconds: float) -> Iterator[None]:
 def _is_writable(folder: Path) -> bool:
     nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     return nearest.is_dir() and os.access(nearest, os.W_OK)
-
-
-def _copy_whole(original: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f"{target.name}.part{os.getpid()}")
-    shutil.copyfile(original, part)
-    part.replace(target)
 
 
 def _read_pyg(root: Path, reader: str, **options: Any) -> RawDataset:

@@ -10,7 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from quietgraph.errors import UnreadableFileError
-from quietgraph.folders import whole_folder
+from quietgraph.files import whole_folder
 from quietgraph.graph import CSR, Graph
 from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.task import Task

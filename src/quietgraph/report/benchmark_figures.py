@@ -14,8 +14,8 @@ from matplotlib.ticker import MaxNLocator
 
 from quietgraph.bench.metrics import describe_metric
 from quietgraph.bench.statistics import MeanRanks, summarise
-from quietgraph.bench.store_file import write_whole
 from quietgraph.errors import InvalidParameterError, UnknownNameError
+from quietgraph.files import write_file
 from quietgraph.report.tables import split_noise
 
 # Okabe and Ito's colours, which people with any kind of colour vision tell apart; an olive stands
@@ -121,7 +121,7 @@ def save(figure: Figure, path: str | Path) -> None:
     """Write the figure as an SVG file, which appears whole or not at all."""
     if Path(path).suffix.lower() != ".svg":
         raise InvalidParameterError(f"figures are saved as SVG, got {path}. Name it NAME.svg.")
-    write_whole(path, to_svg(figure))
+    write_file(path, to_svg(figure))
 
 
 def _chosen(methods: Sequence[str] | None, known: list[str]) -> list[str]:

@@ -13,7 +13,7 @@ from quietgraph.bench.given import Given
 from quietgraph.bench.protocol import versions
 from quietgraph.data.own_data import OwnData
 from quietgraph.errors import UnwritablePathError
-from quietgraph.folders import whole_folder
+from quietgraph.files import whole_file, whole_folder
 from quietgraph.graph.io.encoding import ENCODING_FILE
 from quietgraph.methods import NodeClassifier, method_name
 
@@ -133,13 +133,8 @@ def predictions_table(
 
 def write_table(table: pd.DataFrame, path: Path) -> Path:
     """Write a table as CSV, whole or not at all."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        scratch = path.with_name(f".{path.name}.part")
+    with whole_file(path) as scratch:
         table.to_csv(scratch, index=False, float_format="%.6g")
-        scratch.replace(path)
-    except OSError as error:
-        raise UnwritablePathError(f"{path} cannot be written: {error}.") from error
     return path
 
 

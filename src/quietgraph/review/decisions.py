@@ -8,37 +8,31 @@ import datetime
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from quietgraph.errors import (
-    InvalidParameterError,
-    QuietgraphError,
-    UnknownNameError,
-    UnreadableFileError,
-    UnwritablePathError,
-)
+from quietgraph.errors import InvalidParameterError, UnknownNameError
+from quietgraph.sqlite_file import FileKind, connect, explained
 
 CHOICES: Final = ("accept", "keep", "unsure")
 Merged = Literal["accept", "keep", "unsure", "conflict"]
 _TAKEN_BACK: Final = ""
 _MAX_NAME: Final = 80  # characters of a reviewer's name
-_APPLICATION: Final = 0x51474432  # "QGD2" in the file header: tells our files from others
-_WAIT_SECONDS: Final = 10.0
-_SCHEMA: Final = f"""
-BEGIN IMMEDIATE;
-CREATE TABLE IF NOT EXISTS decision (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    node TEXT NOT NULL,
-    reviewer TEXT NOT NULL,
-    choice TEXT NOT NULL,
-    made TEXT NOT NULL
-) STRICT;
-PRAGMA application_id = {_APPLICATION};
-COMMIT;
-"""
+_DECISIONS: Final = FileKind(
+    name="file of review decisions",
+    application=0x51474432,  # "QGD2"
+    version=0,
+    tables="""CREATE TABLE decision (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        node TEXT NOT NULL,
+        reviewer TEXT NOT NULL,
+        choice TEXT NOT NULL,
+        made TEXT NOT NULL
+    ) STRICT""",
+    way_out="Move it away, or copy the run to a folder that you may write to.",
+)
 
 
 @dataclass(frozen=True)
@@ -60,16 +54,8 @@ class DecisionStore:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with self._connect() as connection:
-            (application,) = connection.execute("PRAGMA application_id").fetchone()
-            (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            if application != _APPLICATION and (application or tables):
-                raise UnreadableFileError(
-                    f"{path} is an SQLite file of another program, not decisions of a review. "
-                    "Move it away."
-                )
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.executescript(_SCHEMA)
+        with self._connect():
+            pass  # made, or refused now rather than at the first decision
 
     def add(self, node: str, reviewer: str, choice: str) -> int:
         """Write one decision; when this returns its number, the decision outlives any crash.
@@ -99,27 +85,12 @@ class DecisionStore:
 
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
-        """Open the file for one operation; errors of SQLite become sentences."""
-        try:
-            # isolation_level None: every statement is its own transaction.
-            connection = sqlite3.connect(self.path, timeout=_WAIT_SECONDS, isolation_level=None)
-            try:
-                connection.execute("PRAGMA synchronous = FULL")
-                yield connection
-            finally:
-                connection.close()
-        except sqlite3.Error as error:
-            raise _explanation(error, self.path) from error
-
-
-def _explanation(error: sqlite3.Error, path: Path) -> QuietgraphError:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code in {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}:
-        return UnreadableFileError(f"{path} is no readable SQLite file ({error}). Move it away.")
-    return UnwritablePathError(
-        f"decisions cannot be written to {path} ({error}). "
-        "Copy the run to a folder that you may write to."
-    )
+        """Open the file for one operation."""
+        with (
+            explained(self.path, _DECISIONS),
+            closing(connect(self.path, _DECISIONS)) as connection,
+        ):
+            yield connection
 
 
 def latest_choices(decisions: Iterable[Decision]) -> dict[str, dict[str, str]]:

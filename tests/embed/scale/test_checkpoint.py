@@ -85,7 +85,7 @@ def test_a_broken_checkpoint_is_named(tmp_path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path) -> None:
     (tmp_path / "file").write_text("not a folder")
-    with pytest.raises(UnwritablePathError, match="--checkpoint"):
+    with pytest.raises(UnwritablePathError, match="Choose a writable folder"):
         Checkpoints(tmp_path / "file").keep("key", Snapshot({}, {}))
 
 

@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import json
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +16,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from quietgraph.errors import UnreadableFileError, UnwritablePathError
+from quietgraph.errors import UnreadableFileError
+from quietgraph.files import whole_file
 
 _FILE = "training.safetensors"
 _FORMAT = 1
@@ -50,21 +50,10 @@ class Checkpoints:
 
     def keep(self, key: str, snapshot: Snapshot) -> None:
         """Write a snapshot; a crash on the way leaves the one before."""
-        path = self.folder / _FILE
-        scratch = path.with_suffix(f".{os.getpid()}.part")
         facts = json.dumps({"format": _FORMAT, "key": key, **snapshot.facts})
         tensors = {name: value.cpu().contiguous() for name, value in snapshot.tensors.items()}
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+        with whole_file(self.folder / _FILE) as scratch:
             save_file(tensors, scratch, metadata={"facts": facts})
-            _flush(scratch)
-            scratch.replace(path)
-            _flush(self.folder)
-        except OSError as error:
-            raise UnwritablePathError(
-                f"the checkpoint {path} cannot be written: {error}. Name another folder with "
-                "--checkpoint."
-            ) from error
         self._last = time.monotonic()
 
     def last(self, key: str) -> Snapshot | None:
@@ -146,12 +135,3 @@ def use_checkpoints(checkpoints: Checkpoints | None) -> Iterator[None]:
         yield
     finally:
         _active.reset(token)
-
-
-def _flush(path: Path) -> None:
-    """Wait until a file, or a folder's list of files, is on the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from quietgraph.errors import UnreadableFileError, UnwritablePathError
-from quietgraph.folders import whole_folder
+from quietgraph.files import whole_folder
 from quietgraph.graph.graph import Features, Graph
 from quietgraph.graph.io.columns import Column
 from quietgraph.graph.io.encoding import Encoding

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,6 +16,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from quietgraph.embed import History
+from quietgraph.errors import UnwritablePathError
+from quietgraph.files import whole_file
 from quietgraph.types import Embeddings
 
 VERSION = 3  # raise it when the first stage of any method changes its numbers
@@ -67,14 +69,14 @@ class EmbeddingCache:
     def put_tensors(
         self, key: dict[str, Any], tensors: dict[str, Tensor], history: History
     ) -> None:
-        """Store under a key, atomically."""
-        path = self._path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        scratch = path.with_suffix(f".{os.getpid()}.part")
+        """Store under a key; a cache that cannot be written is a warning, not an error."""
         facts = json.dumps({"key": key, "history": history})
         contiguous = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-        save_file(contiguous, scratch, metadata={"facts": facts})
-        scratch.replace(path)
+        try:
+            with whole_file(self._path(key)) as scratch:
+                save_file(contiguous, scratch, metadata={"facts": facts})
+        except UnwritablePathError as error:
+            warnings.warn(f"embeddings are not kept: {error}", RuntimeWarning, stacklevel=3)
 
     def _path(self, key: dict[str, Any]) -> Path:
         text = json.dumps({**key, "version": VERSION, "torch": torch.__version__}, sort_keys=True)

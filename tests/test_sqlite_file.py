@@ -1,4 +1,4 @@
-"""The file of a store: what is refused, and that nothing is lost."""
+"""SQLite files: what is refused, and that nothing is lost; shown with the store of runs."""
 
 import os
 import signal
@@ -8,14 +8,16 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from paths import ROOT
-from quietgraph.bench.store import Store
-from quietgraph.bench.store_file import SCHEMA_VERSION, write_whole
+from quietgraph.bench.store import RUNS, Store
 from quietgraph.errors import QuietgraphError, UnreadableFileError, UnwritablePathError
+from quietgraph.files import write_file
 from tests.bench.test_record import record
 
 
@@ -49,22 +51,6 @@ def read_only_folder() -> Iterator[Path]:
             folder.chmod(0o755)
 
 
-def test_a_file_that_cannot_be_finished_leaves_the_old_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    target = tmp_path / "runs.csv"
-    write_whole(target, "old")
-
-    def full(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(UnwritablePathError, match="No space left"):
-        write_whole(target, "new")
-    assert [file.name for file in tmp_path.iterdir()] == ["runs.csv"]
-    assert target.read_text() == "old"
-
-
 def test_there_is_one_writer_at_a_time(store: Store, path: Path) -> None:
     with pytest.raises(UnwritablePathError, match="another process writes"):
         Store(path)
@@ -84,7 +70,7 @@ def test_a_store_of_another_version_is_refused_and_left_alone(path: Path) -> Non
         raw.execute("PRAGMA user_version = 7")
     raw.close()
     before = path.read_bytes()
-    with pytest.raises(UnreadableFileError, match=f"version 7, .* reads version {SCHEMA_VERSION}"):
+    with pytest.raises(UnreadableFileError, match=f"version 7, .* reads version {RUNS.version}"):
         Store(path)
     assert path.read_bytes() == before
 
@@ -100,14 +86,14 @@ def test_a_database_of_another_program_is_refused(path: Path) -> None:
 @pytest.mark.parametrize("read_only", [True, False])
 def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path, read_only: bool) -> None:
     path.write_text("method,accuracy\n" * 100)
-    with pytest.raises(UnreadableFileError, match="not a readable SQLite store"):
+    with pytest.raises(UnreadableFileError, match="not a readable store of runs"):
         Store(path, read_only=read_only)
     assert [file.name for file in path.parent.iterdir()] == [path.name]
     assert path.read_text().startswith("method")
 
 
 def test_a_missing_store_cannot_be_read(path: Path) -> None:
-    with pytest.raises(UnreadableFileError, match="there is no store at"):
+    with pytest.raises(UnreadableFileError, match="there is no store of runs at"):
         Store(path, read_only=True)
     assert not path.exists()
 
@@ -125,7 +111,7 @@ def test_a_folder_is_no_store(tmp_path: Path) -> None:
 
 def test_a_file_is_no_folder_for_a_store(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(UnwritablePathError, match="cannot make the folder"):
+    with pytest.raises(UnwritablePathError, match="cannot write the store of runs"):
         Store(tmp_path / "file" / "results.sqlite")
 
 
@@ -133,7 +119,7 @@ def test_a_read_only_folder_cannot_be_written_to(read_only_folder: Path) -> None
     with pytest.raises(UnwritablePathError, match="you may write to"):
         Store(read_only_folder / "new.sqlite")
     with pytest.raises(UnwritablePathError, match="writable"):
-        write_whole(read_only_folder / "runs.csv", "")
+        write_file(read_only_folder / "runs.csv", "")
 
 
 def test_a_store_in_a_read_only_folder_can_be_read(read_only_folder: Path) -> None:
@@ -163,6 +149,21 @@ def test_a_damaged_store_is_refused(path: Path) -> None:
         store.records()
 
 
+@pytest.mark.parametrize("seed", range(200))
+def test_any_damage_is_refused_in_one_sentence_or_harmless(path: Path, seed: int) -> None:
+    with Store(path) as store:
+        for number in range(20):
+            store.add(record(number))
+    content = bytearray(path.read_bytes())
+    draws = np.random.default_rng(seed)
+    for place in draws.integers(len(content), size=8):
+        content[place] = draws.integers(256)
+    path.write_bytes(content)
+    with suppress(UnreadableFileError, UnwritablePathError), Store(path) as store:
+        store.records()
+        store.add(record(30))
+
+
 def test_misuse_is_no_error_of_the_user(store: Store) -> None:
     store.close()
     with pytest.raises(sqlite3.ProgrammingError):
@@ -174,6 +175,7 @@ WRITER = """
 import sys
 from pathlib import Path
 sys.path.insert(0, str(Path(sys.argv[2])))
+from quietgraph.files import write_file
 from tests.bench.test_record import record
 from quietgraph.bench.store import Store
 with Store(sys.argv[1]) as store:
