@@ -23,8 +23,9 @@ def current_key(key: RunKey) -> RunKey:
 def current_variant(variant: str, *, warn: bool = True) -> str:
     """Return a method variant (`name:key=value`) with the current names of its parameters."""
     name, *assignments = variant.split(":")
-    pairs = dict(text.partition("=")[::2] for text in assignments)
-    if not pairs:
+    given = {text.partition("=")[0]: text for text in assignments}
+    if not given:
         return variant
-    renamed = current_names(get_method(name), pairs, warn=warn)
-    return ":".join([name, *(f"{key}={value}" for key, value in renamed.items())])
+    renamed = current_names(get_method(name), given, warn=warn)
+    texts = (text.replace(text.partition("=")[0], now, 1) for now, text in renamed.items())
+    return ":".join([name, *texts])
