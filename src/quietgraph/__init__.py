@@ -3,7 +3,7 @@
 import quietgraph as qg
 
 data = qg.load("digits")
-model = qg.get_method("gcl-lr-attention")(seed=0)
+model = qg.Quiet(seed=0)
 model.fit(data.graph, data.labels, validation=data.split.validation)
 model.predict()
 """
@@ -12,52 +12,130 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from quietgraph.errors import (
+    DataNotFoundError,
+    InvalidGraphError,
+    InvalidLabelsError,
+    InvalidParameterError,
+    NotFittedError,
+    NotInductiveError,
+    QuietgraphError,
+    UnknownNameError,
+    UnreadableFileError,
+    UnwritablePathError,
+)
+
 if TYPE_CHECKING:
     from quietgraph.data.datasets import Dataset
+    from quietgraph.data.noise import apply_noise
+    from quietgraph.data.noise_setting import NoiseSetting, parse_noise
     from quietgraph.data.own_data import OwnData, load
     from quietgraph.graph import Graph, block_model
-    from quietgraph.methods import METHODS, NodeClassifier, get_method, load_model
+    from quietgraph.graph.io import read_graph
+    from quietgraph.methods import METHODS, NodeClassifier, get_method, load_model, register
+    from quietgraph.methods.attention.gfsa import GFSA
+    from quietgraph.methods.attention.hongat import HONGAT
+    from quietgraph.methods.consistency.cgnn import CGNN
+    from quietgraph.methods.consistency.crgnn import CRGNN
+    from quietgraph.methods.gcn.gce import GCE
+    from quietgraph.methods.gcn.gcn import GCN
+    from quietgraph.methods.gcn.unionnet import UnionNET
+    from quietgraph.methods.grace.ariel import ARIEL
+    from quietgraph.methods.grace.sfa import SFA
+    from quietgraph.methods.grand_plus.grand_plus import GRANDPlus
+    from quietgraph.methods.graphcl.graphcl import GraphCL
+    from quietgraph.methods.linked.nrgnn import NRGNN
+    from quietgraph.methods.linked.rtgnn import RTGNN
+    from quietgraph.methods.low_rank.gcl_lr_attention import GCLLRAttention
+    from quietgraph.methods.low_rank.gcl_lrr import GCLLRR
+    from quietgraph.methods.merit.jo_src import JoSRC
+    from quietgraph.methods.merit.merit import MERIT
+    from quietgraph.methods.merit.sel_cl import SelCL
+    from quietgraph.methods.quiet.quiet import Quiet
+    from quietgraph.methods.s2gc import S2GC
+    from quietgraph.methods.sugrl.sugrl import SUGRL
+    from quietgraph.methods.tedgcn import TEDGCN
 
 __version__ = version("quietgraph")
 
-# Imported when first used: a script that needs one thing does not wait for the others.
+# Imported when first used: a script that needs one thing does not wait for torch or the others.
 _LATER = {
     "Dataset": "quietgraph.data.datasets",
     "Graph": "quietgraph.graph",
     "METHODS": "quietgraph.methods",
     "NodeClassifier": "quietgraph.methods",
+    "NoiseSetting": "quietgraph.data.noise_setting",
+    "OwnData": "quietgraph.data.own_data",
+    "apply_noise": "quietgraph.data.noise",
     "block_model": "quietgraph.graph",
     "get_method": "quietgraph.methods",
-    "OwnData": "quietgraph.data.own_data",
     "load": "quietgraph.data.own_data",
     "load_model": "quietgraph.methods",
+    "parse_noise": "quietgraph.data.noise_setting",
+    "read_graph": "quietgraph.graph.io",
+    "register": "quietgraph.methods",
 }
 
 __all__ = [
+    "ARIEL",
+    "CGNN",
+    "CRGNN",
+    "GCE",
+    "GCLLRR",
+    "GCN",
+    "GFSA",
+    "HONGAT",
+    "MERIT",
     "METHODS",
+    "NRGNN",
+    "RTGNN",
+    "S2GC",
+    "SFA",
+    "SUGRL",
+    "TEDGCN",
+    "DataNotFoundError",
     "Dataset",
+    "GCLLRAttention",
+    "GRANDPlus",
     "Graph",
+    "GraphCL",
+    "InvalidGraphError",
+    "InvalidLabelsError",
+    "InvalidParameterError",
+    "JoSRC",
     "NodeClassifier",
+    "NoiseSetting",
+    "NotFittedError",
+    "NotInductiveError",
     "OwnData",
+    "Quiet",
+    "QuietgraphError",
+    "SelCL",
+    "UnionNET",
+    "UnknownNameError",
+    "UnreadableFileError",
+    "UnwritablePathError",
+    "apply_noise",
     "block_model",
     "get_method",
     "load",
     "load_model",
+    "parse_noise",
+    "read_graph",
+    "register",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Give the names above, and every registered estimator by its class name."""
+    """Give the names above; those of estimators come from the registry of methods."""
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
-    places = import_module("quietgraph.methods.registry").METHODS.values()
-    for module, _, attribute in (place.partition(":") for place in places):
-        if attribute == name:
-            return getattr(import_module(module), attribute)
+    if name in __all__:
+        registry = import_module("quietgraph.methods.registry")
+        return registry.method_of_class(name)
     raise AttributeError(f"module 'quietgraph' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    """List the names above and every estimator."""
-    places = import_module("quietgraph.methods.registry").METHODS.values()
-    return sorted([*__all__, *(place.partition(":")[2] for place in places)])
+    """List the public names."""
+    return sorted(__all__)

@@ -157,7 +157,7 @@ def check_saves_and_loads(method: Method) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = model.save(Path(scratch) / "model")
         assert {file.suffix for file in folder.iterdir()} == {".json", ".safetensors"}
-        loaded = load_model(folder)
+        loaded = load_model(folder, method=method)
     assert type(loaded) is method
     assert loaded.get_params() == model.get_params()
     np.testing.assert_array_equal(loaded.predict(), model.predict())

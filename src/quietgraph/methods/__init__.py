@@ -1,10 +1,10 @@
-"""Stage 5, whole: one file is one method is one estimator."""
+"""Stage 6, whole: estimators, one file or one folder for each method or family."""
 
 from quietgraph.methods.base.cache import EmbeddingCache, use_cache
 from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.task import Fitted, Task
 from quietgraph.methods.base.two_stage import TwoStageClassifier
-from quietgraph.methods.registry import METHODS, get_method, method_name
+from quietgraph.methods.registry import METHODS, get_method, method_name, register
 from quietgraph.methods.storage import load_model
 
 __all__ = [
@@ -17,5 +17,6 @@ __all__ = [
     "get_method",
     "load_model",
     "method_name",
+    "register",
     "use_cache",
 ]

@@ -14,7 +14,7 @@ from quietgraph.files import whole_folder
 from quietgraph.graph import CSR, Graph
 from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.task import Task
-from quietgraph.methods.registry import get_method, method_name
+from quietgraph.methods.registry import METHODS, class_path, method_name
 from quietgraph.params import current_names
 
 FORMAT = 2
@@ -38,6 +38,7 @@ def save_model(model: NodeClassifier, folder: Path) -> Path:
     facts = {
         "format": FORMAT,
         "method": method_name(type(model)),
+        "class": class_path(type(model)),
         "parameters": model.get_params(),
         "classes": model.classes_.tolist(),
         "history": model.history_,
@@ -50,9 +51,24 @@ def save_model(model: NodeClassifier, folder: Path) -> Path:
     return folder
 
 
-def load_model(folder: str | Path) -> NodeClassifier:
-    """Return the model that `save` wrote, ready to predict."""
+def load_model(folder: str | Path, *, method: type[NodeClassifier] | None = None) -> NodeClassifier:
+    """Return the model that `save` wrote, ready to predict.
+
+    A file never decides what is imported: the class is a registered one, or the one given.
+
+    Args:
+        folder: Written by `save` or `quietgraph fit`.
+        method: Class of the model, needed where it is not registered.
+    """
     folder = Path(folder)
+    facts, tensors = _read(folder)
+    chosen = _method_of(facts, folder) if method is None else _checked(method, facts, folder)
+    model = chosen(**current_names(chosen, facts["parameters"], warn=False))
+    _restore(model, facts, tensors)
+    return model
+
+
+def _read(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
         facts = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
         tensors = load_file(folder / _TENSORS)
@@ -65,10 +81,26 @@ def load_model(folder: str | Path) -> NodeClassifier:
             f"{folder} has model format {facts.get('format')}, this version reads {FORMAT}. "
             "Fit the model again."
         )
-    method = get_method(facts["method"])
-    model = method(**current_names(method, facts["parameters"], warn=False))
-    _restore(model, facts, tensors)
-    return model
+    return facts, tensors
+
+
+def _method_of(facts: dict[str, Any], folder: Path) -> type[NodeClassifier]:
+    if facts["method"] not in METHODS:
+        raise UnreadableFileError(
+            f"{folder} holds a model of {facts['method']}, which is not registered. "
+            "Name its class: load_model(folder, method=...), or register it first."
+        )
+    return METHODS[facts["method"]]
+
+
+def _checked(
+    method: type[NodeClassifier], facts: dict[str, Any], folder: Path
+) -> type[NodeClassifier]:
+    if facts["method"] != method_name(method) and facts.get("class") != class_path(method):
+        raise UnreadableFileError(
+            f"{folder} holds a model of {facts['method']}, got {class_path(method)} as its class."
+        )
+    return method
 
 
 def _restore(model: NodeClassifier, facts: dict[str, Any], tensors: dict[str, Any]) -> None:
