@@ -1,5 +1,7 @@
 """Sparse products and views against dense twins."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -162,3 +164,19 @@ def test_rows_are_taken_in_the_order_asked_for() -> None:
     operator = normalised_adjacency(small_graph())
     rows = torch.tensor([5, 2, 2, 0])
     assert torch.equal(operator.take_rows(rows).to_dense(), operator.to_dense()[rows])
+
+
+def test_the_operator_is_built_once_for_a_graph_and_never_shared() -> None:
+    graph = small_graph()
+    operator = normalised_adjacency(graph)
+    assert normalised_adjacency(graph) is operator
+    assert normalised_adjacency(graph.to(torch.device("cpu"))) is operator
+    heavier = replace(graph, adjacency=graph.adjacency.with_values(3 * graph.adjacency.values))
+    wanted = dense_normalised(heavier.adjacency.to_dense())
+    torch.testing.assert_close(normalised_adjacency(heavier).to_dense(), wanted)
+
+
+def test_a_graph_is_moved_to_a_device_once() -> None:
+    graph, elsewhere = small_graph(), torch.device("meta")
+    assert graph.to(elsewhere) is graph.to(elsewhere)
+    assert graph.to(elsewhere).device == elsewhere

@@ -4,8 +4,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from quietgraph.embed import normalise_rows, project, propagate
-from quietgraph.graph import CSR, Features
+from quietgraph.embed import normalise_rows, normalised_adjacency, project, propagate
+from quietgraph.graph import CSR, Features, Graph
+from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings
 
 _EXACT_ENTRIES = 50_000_000  # nodes x columns up to which smoothed attributes are held whole
@@ -55,6 +56,27 @@ def smoothed_attributes(
         hop = propagate(operator, hop)
         total += (1 - keep) / hops * hop
     return F.normalize(total, dim=1)
+
+
+def attributes_of(graph: Graph, *, seed: int, most_columns: int = 1024) -> tuple[Tensor, Tensor]:
+    """Return unit rows of the nodes' own attributes and of smoothed ones [nodes, columns].
+
+    They are computed once and kept with the graph, unless they are too many to be held for long.
+
+    Args:
+        graph: With attributes.
+        seed: Of the random projection, where there is one.
+        most_columns: Attributes of large graphs that are wider are projected on so many.
+    """
+
+    def compute() -> tuple[Tensor, Tensor]:
+        draws = torch_generator(seed, "smoothed attributes")
+        own = unit_attributes(graph.features, most_columns=most_columns, generator=draws)
+        return own, smoothed_attributes(normalised_adjacency(graph), own)
+
+    if graph.num_nodes * graph.num_features > _EXACT_ENTRIES:
+        return compute()
+    return graph.once("attributes", compute)
 
 
 def neighbour_likeness(

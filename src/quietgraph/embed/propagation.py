@@ -7,6 +7,8 @@ twice as fast as the CSR kernel of `torch.sparse`, and it takes 32-bit indices.
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import scipy.sparse
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -69,16 +71,19 @@ class Propagation:
 
     @classmethod
     def of(cls, graph: Graph, *, spare_pairs: Tensor | None = None) -> "Propagation":
-        """Return the structure for a graph, with room for spare pairs [2, pairs]."""
-        import numpy as np  # noqa: PLC0415
-        import scipy.sparse  # noqa: PLC0415
+        """Return the structure for a graph, with room for spare pairs [2, pairs].
 
+        Without spare pairs it is built once and kept with the graph.
+        """
+        if spare_pairs is not None:
+            return cls._build(graph, spare_pairs.cpu().numpy())
+        return graph.once("propagation", lambda: cls._build(graph, np.empty((2, 0), np.int64)))
+
+    @classmethod
+    def _build(cls, graph: Graph, extra: np.ndarray[Any, np.dtype[np.int64]]) -> "Propagation":
         adjacency = graph.adjacency.to_scipy()
         num_nodes, num_edges = graph.num_nodes, graph.num_edges
         upper = scipy.sparse.triu(adjacency, k=1).tocoo()
-        extra = np.empty((2, 0), dtype=np.int64)
-        if spare_pairs is not None:
-            extra = spare_pairs.cpu().numpy()
         low = np.concatenate([upper.row, extra[0]])
         high = np.concatenate([upper.col, extra[1]])
         weight = np.concatenate([upper.data, np.ones(extra.shape[1], dtype=upper.data.dtype)])
@@ -131,8 +136,8 @@ class Propagation:
 
 
 def normalised_adjacency(graph: Graph) -> CSR:
-    """Return D^-1/2 (A + I) D^-1/2 as a symmetric operator."""
-    return Propagation.of(graph).operator()
+    """Return D^-1/2 (A + I) D^-1/2 as a symmetric operator, built once and kept with the graph."""
+    return graph.once("normalised adjacency", lambda: Propagation.of(graph).operator())
 
 
 def normalise_rows(features: Features, norm: str) -> Features:

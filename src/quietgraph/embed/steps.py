@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from quietgraph.embed.scale.checkpoint import Checkpoints, Snapshot, restore_state, state_of
 from quietgraph.embed.scale.distributed import ALONE, World
-from quietgraph.embed.training import DivergedError, History, Schedule
+from quietgraph.embed.training import DivergedError, History, Schedule, new_optimiser
 from quietgraph.progress import report_progress
 
 
@@ -72,12 +72,7 @@ class _Loop:
     ) -> None:
         self.module, self.trainer, self.schedule = module, trainer, schedule
         self.score, self.keeper, self.world, self.what = score, keeper, world, what
-        self.optimiser = torch.optim.Adam(
-            list(module.parameters()),
-            lr=schedule.learning_rate,
-            weight_decay=schedule.weight_decay,
-            fused=True,
-        )
+        self.optimiser = new_optimiser(module, schedule)
         self.place = _Place()
         self.best_state: dict[str, Any] | None = None
         self.started = time.perf_counter()
@@ -103,7 +98,7 @@ class _Loop:
         place = self.place
         self.module.train()
         values = self.trainer.losses(place.epoch, place.step)
-        self.optimiser.zero_grad(set_to_none=True)
+        self.optimiser.zero_grad()
         values["loss"].backward()  # type: ignore[no-untyped-call]
         self.optimiser.step()
         record = {name: float(value.detach()) for name, value in values.items()}

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor, nn
 
+from quietgraph.embed.adam import Adam
 from quietgraph.errors import QuietgraphError
 from quietgraph.progress import report_progress
 
@@ -34,7 +35,7 @@ class Schedule:
 class Start:
     """Where a training goes on: the optimiser with its memory, and the epochs that are done."""
 
-    optimiser: torch.optim.Optimizer
+    optimiser: Adam
     history: History = field(default_factory=list)  # with a "score" where training has one
 
 
@@ -73,7 +74,7 @@ def train(
     for epoch in range(len(history), schedule.epochs):
         module.train()
         values = losses(epoch)
-        optimiser.zero_grad(set_to_none=True)
+        optimiser.zero_grad()
         values["loss"].backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         if after_step is not None:
@@ -107,12 +108,10 @@ def train(
 
 def new_optimiser(
     module: nn.Module, schedule: Schedule, parameters: list[dict[str, object]] | None = None
-) -> torch.optim.Optimizer:
+) -> Adam:
     """Return the optimiser of all parameters, or of the groups given."""
     groups = parameters or [{"params": list(module.parameters())}]
-    return torch.optim.Adam(
-        groups, lr=schedule.learning_rate, weight_decay=schedule.weight_decay, fused=True
-    )
+    return Adam(groups, learning_rate=schedule.learning_rate, weight_decay=schedule.weight_decay)
 
 
 def _value(record: dict[str, float]) -> float:

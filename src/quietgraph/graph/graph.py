@@ -1,9 +1,10 @@
 """A graph, checked once and without labels, so that nothing downstream can peek at them."""
 
 import hashlib
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse
@@ -14,6 +15,7 @@ from quietgraph.errors import InvalidGraphError
 from quietgraph.graph.sparse import CSR
 
 Features: TypeAlias = Tensor | CSR  # [nodes, features] float32, dense or sparse
+_Value = TypeVar("_Value")
 
 _SPARSE_BELOW = 0.15  # share of non-zeros under which a sparse product is the faster one
 _SPARSE_FROM = 64  # columns from which sparsity is worth its bookkeeping
@@ -30,6 +32,8 @@ class Graph:
     features: Features
     adjacency: CSR  # symmetric, no self-loops; values are the edge weights
     notes: tuple[str, ...] = field(default=())
+    # What was computed from this graph: never handed on to another one.
+    _known: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def from_arrays(cls, features: Any, edges: Any, *, weights: Any = None) -> Self:
@@ -158,6 +162,16 @@ class Graph:
         """Return the graph on a device."""
         if self.device == device:
             return self
+        return self.once(("on device", device), lambda: self._copy_to(device))
+
+    def once(self, name: Hashable, compute: Callable[[], _Value]) -> _Value:
+        """Return what `compute` returned when this name was first asked for, and keep it."""
+        if name not in self._known:
+            self._known[name] = compute()
+        value: _Value = self._known[name]
+        return value
+
+    def _copy_to(self, device: torch.device) -> "Graph":
         return replace(self, features=self.features.to(device), adjacency=self.adjacency.to(device))
 
     def __repr__(self) -> str:

@@ -14,9 +14,10 @@ from quietgraph.classify import (
     self_trained_ridge,
     smooth_rows,
     smoothed_attributes,
+    smoothing,
     unit_attributes,
 )
-from quietgraph.embed import normalised_adjacency
+from quietgraph.embed import Propagation, normalised_adjacency
 from quietgraph.graph import CSR
 from quietgraph.methods.base.task import Task
 from quietgraph.methods.quiet.pool import (
@@ -297,3 +298,17 @@ def test_biases_are_an_option_that_changes_answers_for_new_graphs_too() -> None:
     shift = biased.state_["biases"]
     assert shift.shape == (len(biased.classes_),)
     np.testing.assert_allclose(biased.predict_proba(graph), biased.predict_proba(), atol=1e-4)
+
+
+def test_a_fit_with_suspects_builds_one_operator_and_smooths_the_attributes_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    built, smoothed = [], []
+    build, smooth = Propagation._build, smoothing.smoothed_attributes
+    monkeypatch.setattr(Propagation, "_build", lambda *given: built.append(given) or build(*given))
+    monkeypatch.setattr(
+        smoothing, "smoothed_attributes", lambda *given: smoothed.append(given) or smooth(*given)
+    )
+    data, labels, _ = small_problem()
+    qg.Quiet(epochs=2).fit(data.graph, labels).suspects(columns="evidence")
+    assert (len(built), len(smoothed)) == (1, 1)

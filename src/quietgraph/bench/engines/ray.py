@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from quietgraph.bench.engines.worker import BEGUN, carry_out, warm_up
+from quietgraph.bench.engines.worker import BEGUN, carry_out
 from quietgraph.bench.extras import import_extra
 from quietgraph.bench.grid import RunQueue
 from quietgraph.bench.protocol import Run, failure
@@ -131,7 +131,6 @@ def _receive(ray: ModuleType, stream: Any, flight: _Flight) -> Record | None:
 
 
 def _task(run: Run) -> Iterator[str | Record]:
-    warm_up()
     yield BEGUN
     with _PeakMemory() as memory:
         record = carry_out(run)

@@ -23,7 +23,6 @@ ONE_THREAD = dict.fromkeys(
 def work(pipe: "Connection[Any, Any]") -> None:
     """Carry out the runs that come through the pipe until the parent goes away."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    warm_up()
     while True:
         try:
             run = pipe.recv()
@@ -31,11 +30,6 @@ def work(pipe: "Connection[Any, Any]") -> None:
             pipe.send(carry_out(run))
         except (EOFError, OSError):  # nobody is at the other end
             return
-
-
-def warm_up() -> None:
-    """Load what torch loads with the first optimiser (seconds), so that no run's time holds it."""
-    torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))])
 
 
 def carry_out(run: Run) -> Record:

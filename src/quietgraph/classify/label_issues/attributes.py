@@ -10,12 +10,7 @@ import torch.nn.functional as F
 
 from quietgraph.classify.label_issues.out_of_fold import out_of_fold
 from quietgraph.classify.logistic import logistic_path
-from quietgraph.classify.smoothing import (
-    leading_directions,
-    smoothed_attributes,
-    unit_attributes,
-)
-from quietgraph.embed import normalised_adjacency
+from quietgraph.classify.smoothing import attributes_of, leading_directions
 from quietgraph.graph import Graph
 from quietgraph.rng import torch_generator
 from quietgraph.types import UNKNOWN, Labels, Probabilities, Scores
@@ -38,10 +33,8 @@ def attribute_opinion(
         num_classes: Number of classes.
         seed: For folds, samples and projections.
     """
-    draws = torch_generator(seed, "smoothed attributes")
-    unit = unit_attributes(graph.features, most_columns=_DIRECTIONS, generator=draws)
-    rows = smoothed_attributes(normalised_adjacency(graph), unit)
-    rows -= rows.mean(dim=0)
+    smoothed = attributes_of(graph, seed=seed, most_columns=_DIRECTIONS)[1]
+    rows = smoothed - smoothed.mean(dim=0)
     draws = torch_generator(seed, "attribute directions")
     rows = F.normalize(rows @ leading_directions(rows, _DIRECTIONS, generator=draws), dim=1)
     sample = torch_generator(seed, "labels to learn from")

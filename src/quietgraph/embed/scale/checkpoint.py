@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from quietgraph.embed.adam import Adam, State
 from quietgraph.errors import UnreadableFileError
 from quietgraph.files import whole_file
 
@@ -94,20 +94,18 @@ def content_key(facts: dict[str, Any]) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def state_of(module: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+def state_of(module: nn.Module, optimiser: Adam) -> dict[str, Tensor]:
     """Return weights and the optimiser's memory of them, by name."""
     tensors = {f"module.{name}": value for name, value in module.state_dict().items()}
-    for index, memory in optimiser.state_dict()["state"].items():
+    for index, memory in optimiser.state.items():
         tensors |= {f"optimiser.{index}.{name}": value for name, value in memory.items()}
     return tensors
 
 
-def restore_state(
-    module: nn.Module, optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]
-) -> None:
+def restore_state(module: nn.Module, optimiser: Adam, tensors: dict[str, Tensor]) -> None:
     """Put back what `state_of` returned."""
     own: dict[str, Tensor] = {}
-    memory: dict[int, dict[str, Tensor]] = {}
+    memory: State = {}
     for name, value in tensors.items():
         kind, _, rest = name.partition(".")
         if kind == "module":
@@ -116,7 +114,7 @@ def restore_state(
             index, _, slot = rest.partition(".")
             memory.setdefault(int(index), {})[slot] = value
     module.load_state_dict(own)
-    optimiser.load_state_dict({**optimiser.state_dict(), "state": memory})
+    optimiser.load_state(memory)
 
 
 _active: ContextVar[Checkpoints | None] = ContextVar("checkpoints", default=None)

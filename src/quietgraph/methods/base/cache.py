@@ -3,12 +3,12 @@
 import hashlib
 import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -20,6 +20,8 @@ from quietgraph.errors import UnwritablePathError
 from quietgraph.files import whole_file
 from quietgraph.types import Embeddings
 
+_Value = TypeVar("_Value")
+
 VERSION = 3  # raise it when the first stage of any method changes its numbers
 
 
@@ -30,6 +32,14 @@ class Embedded:
     embeddings: Embeddings
     state: dict[str, Tensor] = field(default_factory=dict)
     history: History = field(default_factory=list)
+    _known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def once(self, name: str, compute: Callable[[], _Value]) -> _Value:
+        """Return what `compute` returned when this name was first asked for, and keep it."""
+        if name not in self._known:
+            self._known[name] = compute()
+        value: _Value = self._known[name]
+        return value
 
     def to(self, device: torch.device) -> "Embedded":
         """Return the same with its tensors on a device."""

@@ -1,9 +1,10 @@
 """Methods in two stages: embeddings without labels, then a classifier with them."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -32,6 +33,8 @@ class TwoStageClassifier(NodeClassifier):
     embeddings_know_labels: ClassVar[bool] = False
     first_stage: ClassVar[str]  # names what `_embed` computes; methods that share it share caches
 
+    _shared: Embedded | None = field(default=None, init=False, repr=False)
+
     @abstractmethod
     def _embed(self, graph: Graph, seed: int) -> Embedded:
         """Learn embeddings from the graph alone."""
@@ -49,11 +52,21 @@ class TwoStageClassifier(NodeClassifier):
         state = {**embedded.state, **decision.state, "num_features": count}
         return Fitted(decision.scores, embedded.embeddings, embedded.history, state, decision.notes)
 
+    def _out_of_fold(self, task: Task) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """The first stage saw no label, so the folds share it and what depends on it alone."""
+        self._shared = self._embedded()
+        try:
+            return super()._out_of_fold(task)
+        finally:
+            self._shared = None
+
     def _fold_scores(self, task: Task) -> Scores:
-        """The first stage saw no label, so the folds share it."""
-        task = task.to(self._device())
-        embedded = Embedded(torch.from_numpy(self.embeddings_), self.state_)
-        return self._decide(embedded.to(task.labels.device), task).scores
+        embedded = self._shared or self._embedded()
+        return self._decide(embedded, task.to(self._device())).scores
+
+    def _embedded(self) -> Embedded:
+        """Return the first stage as it was fitted."""
+        return Embedded(torch.from_numpy(self.embeddings_), self.state_).to(self._device())
 
     def first_stage_parameters(self) -> dict[str, Any]:
         """Return the name and the parameters on which the embeddings depend, but for the seed."""

@@ -16,9 +16,8 @@ from quietgraph.classify import (
     mean_direction,
     neighbour_likeness,
     smooth_rows,
-    smoothed_attributes,
-    unit_attributes,
 )
+from quietgraph.classify.smoothing import attributes_of
 from quietgraph.embed import normalised_adjacency
 from quietgraph.graph import Graph
 from quietgraph.methods.base.cache import Embedded
@@ -109,7 +108,10 @@ class Quiet(TwoStageClassifier):
         return GCLLRR(seed=seed, device=self.device, epochs=epochs, **views)  # type: ignore[arg-type]
 
     def _decide(self, embedded: Embedded, task: Task) -> Decision:
-        features = self._features(embedded.embeddings, task.graph, embedded.state)
+        features = embedded.once(
+            "features",
+            lambda: self._features(embedded.embeddings, task.graph, embedded.state),
+        )
         members, notes = self._elect(features, task)
         return Decision(_consensus(features, members), members, notes)
 
@@ -184,7 +186,7 @@ class Quiet(TwoStageClassifier):
         self, embeddings: Embeddings, graph: Graph, state: dict[str, Tensor]
     ) -> dict[str, Tensor]:
         """Return the kinds of features that candidates see, by name [nodes, columns]."""
-        own, smoothed = _attributes(graph, int(state["seed"]))
+        own, smoothed = attributes_of(graph, seed=int(state["seed"]))
         centred = smoothed - state["attribute_mean"]
         around = F.normalize(centred @ state["attribute_directions"], dim=1)
         flat = F.normalize(around @ state["attribute_flattening"], dim=1)
@@ -238,7 +240,7 @@ class Quiet(TwoStageClassifier):
 
 def _prepare(embeddings: Embeddings, graph: Graph, seed: int) -> dict[str, Tensor]:
     """Return what the features need to know of all nodes."""
-    attributes = _attributes(graph, seed)[1]
+    attributes = attributes_of(graph, seed=seed)[1]
     mean = attributes.mean(dim=0)
     draws = torch_generator(seed, "attribute directions")
     directions = leading_directions(attributes - mean, _ATTRIBUTES, generator=draws)
@@ -283,10 +285,3 @@ def _consensus(features: dict[str, Tensor], members: dict[str, Tensor]) -> Score
     for name, scores in scores_of(committee, features):
         total = total + float(members[f"{name}.share"]) * scores.softmax(dim=1)
     return torch.as_tensor(total).clamp_min(1e-12).log() + members.get("biases", 0.0)
-
-
-def _attributes(graph: Graph, seed: int) -> tuple[Tensor, Tensor]:
-    """Return unit rows of the nodes' own attributes, and of their neighbourhoods'."""
-    draws = torch_generator(seed, "smoothed attributes")
-    own = unit_attributes(graph.features, generator=draws)
-    return own, smoothed_attributes(normalised_adjacency(graph), own)
