@@ -20,7 +20,10 @@ from quietgraph.bench.given import Given, given_of
 from quietgraph.bench.grid import parse_seeds
 from quietgraph.data.datasets import Dataset
 from quietgraph.data.noise_setting import parse_noise
-from quietgraph.methods import cgnn, hongat, rtgnn, unionnet
+from quietgraph.methods.attention import hongat
+from quietgraph.methods.consistency import cgnn
+from quietgraph.methods.gcn import unionnet
+from quietgraph.methods.linked import rtgnn
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from quietgraph.classify import attribute_opinion as module
+from quietgraph.classify.label_issues import attributes as module
 from quietgraph.classify.label_issues.attributes import attribute_opinion
 from quietgraph.graph import block_model
 from quietgraph.rng import numpy_generator

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from quietgraph.classify import suspects
+from quietgraph.classify.label_issues import suspects
 from quietgraph.classify.label_issues.suspects import (
     VOTERS,
     cleanlab_columns,

@@ -13,8 +13,8 @@ from quietgraph.cli import convert as _convert_command  # noqa: F401  (registers
 from quietgraph.cli import fit as _fit_command  # noqa: F401
 from quietgraph.cli.app import app
 from quietgraph.errors import InvalidGraphError, UnreadableFileError, UnwritablePathError
-from quietgraph.graph import CSR, Graph, convert, edge_sort, table_stream
-from quietgraph.graph.io import read_graph
+from quietgraph.graph import CSR, Graph
+from quietgraph.graph.io import convert, edge_sort, read_graph, table_stream
 from quietgraph.graph.io.convert import convert_graph
 from quietgraph.graph.io.edge_sort import EdgeSorter
 from quietgraph.graph.io.memory_mapped import is_mapped, read_mapped

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from quietgraph.graph import Graph, block_model
-from quietgraph.methods import high_order
+from quietgraph.methods.attention import high_order
 from quietgraph.methods.attention.gfsa import GFSA
 from quietgraph.methods.attention.high_order import similar_neighbours
 from quietgraph.methods.attention.hongat import HONGAT

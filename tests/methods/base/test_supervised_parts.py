@@ -5,8 +5,12 @@ import pytest
 import torch
 
 import quietgraph as qg
-from quietgraph.methods import graphcl, large_features, low_rank, s2gc, sugrl
+from quietgraph.methods import s2gc
 from quietgraph.methods.base.supervised_parts import look_in_blocks
+from quietgraph.methods.graphcl import graphcl
+from quietgraph.methods.low_rank import contrast as low_rank
+from quietgraph.methods.low_rank import large_features
+from quietgraph.methods.sugrl import sugrl
 from quietgraph.testing import small_problem
 
 QUICK = {

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from quietgraph.graph import block_model
-from quietgraph.methods import rtgnn
+from quietgraph.methods.linked import rtgnn
 from quietgraph.methods.linked.edge_predictor import LinkedGraph, new_pairs
 from quietgraph.methods.linked.rtgnn import RTGNN, incoming_weights
 
