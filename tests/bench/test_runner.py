@@ -202,7 +202,7 @@ def test_an_error_of_memory_in_a_run_is_told_from_other_failures(
     monkeypatch.setattr("quietgraph.bench.engines.worker.execute", swell)
     record = carry_out(runs_of(QUICK, 1)[0])
     assert record.status == "out-of-memory"
-    assert "test_bench_runner.py" in record.reason
+    assert "test_runner.py" in record.reason
 
 
 def test_ctrl_c_ends_the_workers_and_says_how_to_go_on(tmp_path: Path) -> None:

@@ -113,6 +113,14 @@ def test_a_pyg_file_shows_only_labels_inside_its_masks(tmp_path: Path) -> None:
     assert read.validation.tolist() == data.val_mask.tolist()
 
 
+def test_reading_a_pyg_file_takes_nothing_away_from_pyg(tmp_path: Path) -> None:
+    small_problem()[0].graph.to_pyg()  # imports PyG, which allows its classes to be loaded
+    before = set(torch.serialization.get_safe_globals())
+    torch.save({"x": torch.tensor(X), "edge_index": torch.tensor(EDGES)}, tmp_path / "g.pt")
+    read_graph(tmp_path / "g.pt")
+    assert set(torch.serialization.get_safe_globals()) >= before
+
+
 def test_a_pyg_file_may_be_a_dict_or_a_dataset(tmp_path: Path) -> None:
     problem, data = pyg_data()
     parts = data.to_dict()
