@@ -9,17 +9,18 @@ label, so each encoder is trained once and scored on every draw.
 
 import argparse
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
 
-from quietgraph.bench.protocol import Run, fit_observed, score
-from quietgraph.data.datasets import load
+from quietgraph.bench.protocol import Run, score
+from quietgraph.data.datasets import load_benchmark
 from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import parse_noise
-from quietgraph.methods import EmbeddingCache, get_method, use_cache
+from quietgraph.methods import EmbeddingCache, use_cache
 
 STEPS = {
     "contrast only": "gcl-lrr:prototype_weight=0:rank_weight=0",
@@ -39,7 +40,7 @@ NOISE = (
 
 
 def measure(dataset_name: str, encoders: range, draws: range, extra: str) -> pd.DataFrame:
-    dataset = load(dataset_name)
+    dataset, reference = load_benchmark(dataset_name)
     rows = []
     for step, variant in STEPS.items():
         run = Run(dataset_name, ":".join(filter(None, [variant, extra])), "none", 0)
@@ -47,9 +48,8 @@ def measure(dataset_name: str, encoders: range, draws: range, extra: str) -> pd.
             for noise in NOISE:
                 for draw in draws if noise != "none" else draws[:1]:
                     observed = apply_noise(dataset, parse_noise(noise), seed=draw)
-                    model = get_method(run.method)(**run.parameters(), seed=encoder)
-                    fit_observed(model, dataset, observed)
-                    value = score(model, dataset, observed)["test_accuracy"]
+                    model = replace(run, seed=encoder).estimator().fit(observed)
+                    value = score(model, observed, reference)["test_accuracy"]
                     rows.append((step, noise, encoder, draw, value))
     return pd.DataFrame(rows, columns=["step", "noise", "encoder", "draw", "accuracy"])
 

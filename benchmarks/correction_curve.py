@@ -21,11 +21,10 @@ import torch
 from matplotlib.figure import Figure
 
 from quietgraph.bench.grid import parse_seeds
-from quietgraph.bench.protocol import Run, fit_observed, score
+from quietgraph.bench.protocol import Run, score
 from quietgraph.bench.statistics import t_test_p
-from quietgraph.data.datasets import Dataset, load
-from quietgraph.data.noise import Observation, apply_noise
 from quietgraph.data.noise_setting import parse_noise
+from quietgraph.data.observation import Observation, Reference
 from quietgraph.methods import EmbeddingCache, use_cache
 from quietgraph.report.benchmark_figures import save
 from quietgraph.rng import numpy_generator
@@ -38,9 +37,8 @@ Rows = dict[tuple, float]
 
 def study(run: Run, counts: list[int]) -> Rows:
     """Return the test accuracy by (order, number reviewed)."""
-    dataset = load(run.dataset, seed=run.seed)
-    observed = apply_noise(dataset, parse_noise(run.noise), seed=run.seed)
-    model = fit_observed(run.estimator(), dataset, observed)
+    observed, reference = run.observe()
+    model = run.fit(observed)
     ranked = model.suspects()["node"].to_numpy()
     drawn = numpy_generator(run.seed, "random review").permutation(np.sort(ranked))
     rows = {}
@@ -49,16 +47,15 @@ def study(run: Run, counts: list[int]) -> Rows:
             if count == 0 and ("suspects", 0) in rows:
                 rows[order, count] = rows["suspects", 0]
                 continue
-            reviewed = _review(dataset, observed, nodes[:count])
-            again = fit_observed(run.estimator(), dataset, reviewed)
-            rows[order, count] = score(again, dataset, reviewed)["test_accuracy"]
+            reviewed = _review(reference, observed, nodes[:count])
+            rows[order, count] = score(run.fit(reviewed), reviewed, reference)["test_accuracy"]
     return rows
 
 
-def _review(dataset: Dataset, observed: Observation, nodes: np.ndarray) -> Observation:
-    labels, seen = observed.labels.clone(), torch.from_numpy(nodes.copy())
-    labels[seen] = dataset.clean_labels[seen]
-    return replace(observed, labels=labels)
+def _review(reference: Reference, observed: Observation, nodes: np.ndarray) -> Observation:
+    codes, seen = observed.codes.clone(), torch.from_numpy(nodes.copy())
+    codes[seen] = reference.codes[seen]
+    return replace(observed, codes=codes)
 
 
 def draw(frame: pd.DataFrame) -> Figure:

@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from quietgraph.data.datasets import load
+from quietgraph.data.load import load
 from quietgraph.embed import (
     ContrastSettings,
     GCNEncoder,

@@ -16,10 +16,9 @@ import numpy as np
 import torch
 
 import quietgraph as qg
-from quietgraph.bench.given import Given, given_of
 from quietgraph.bench.grid import parse_seeds
-from quietgraph.data.datasets import Dataset
-from quietgraph.data.noise_setting import parse_noise
+from quietgraph.bench.protocol import Run
+from quietgraph.data.observation import Observation, Reference
 from quietgraph.methods.attention import hongat
 from quietgraph.methods.consistency import cgnn
 from quietgraph.methods.gcn import unionnet
@@ -37,17 +36,17 @@ def main() -> None:
     for method, measure in MEASURES.items():
         rows = []
         for seed in parse_seeds(options.seeds):
-            data = qg.load(options.dataset, seed=seed)
-            rows.append(measure(data, given_of(data, parse_noise(options.noise), seed=seed), seed))
+            observed, reference = Run(options.dataset, method, options.noise, seed).observe()
+            rows.append(measure(reference, observed, seed))
         for name in rows[0]:
             values = np.array([row[name] for row in rows])
             spread = f"{values.mean():.2f} ± {values.std(ddof=1):.2f}"
             print(f"| {method} | {name} | {spread} | {len(values)} |", flush=True)
 
 
-def weights(data: Dataset, given: Given, seed: int) -> dict[str, float]:
-    votes = _last(unionnet, "support_votes", "unionnet", given, seed)
-    labels, right = _training(data, given)
+def weights(reference: Reference, observed: Observation, seed: int) -> dict[str, float]:
+    votes = _last(unionnet, "support_votes", "unionnet", observed, seed)
+    labels, right = _training(reference, observed)
     weight = votes.gather(1, labels[:, None]).squeeze(1)
     return {
         "weight of right labels": float(weight[right].mean()),
@@ -55,35 +54,35 @@ def weights(data: Dataset, given: Given, seed: int) -> dict[str, float]:
     }
 
 
-def clean_set(data: Dataset, given: Given, seed: int) -> dict[str, float]:
-    governed = _last(rtgnn, "govern_labels", "rtgnn", given, seed)
-    right = _training(data, given)[1]
+def clean_set(reference: Reference, observed: Observation, seed: int) -> dict[str, float]:
+    governed = _last(rtgnn, "govern_labels", "rtgnn", observed, seed)
+    right = _training(reference, observed)[1]
     return {
         "right among those held for clean": float(right[governed.clean].float().mean()),
         "right among all": float(right.float().mean()),
     }
 
 
-def purified(data: Dataset, given: Given, seed: int) -> dict[str, float]:
-    cleaned = _last(cgnn, "cleaned_labels", "cgnn", given, seed)
-    labels, _ = _training(data, given)
+def purified(reference: Reference, observed: Observation, seed: int) -> dict[str, float]:
+    cleaned = _last(cgnn, "cleaned_labels", "cgnn", observed, seed)
+    labels, _ = _training(reference, observed)
     changed = cleaned != labels
-    truth = data.clean_labels[data.split.train]
+    truth = reference.codes[observed.split.train]
     return {
         "right among changed labels": float((cleaned == truth)[changed].float().mean()),
         "labels changed": float(changed.sum()),
     }
 
 
-def attended(_: Dataset, given: Given, seed: int) -> dict[str, float]:
+def attended(_: Reference, observed: Observation, seed: int) -> dict[str, float]:
     method = qg.get_method("hongat")(seed=seed)
     kept = hongat.similar_neighbours(
-        given.graph, order=method.order, most=method.neighbours, weigh=method.weigh
+        observed.graph, order=method.order, most=method.neighbours, weigh=method.weigh
     ).row_counts.float()
     return {"neighbours kept": float(kept.mean()), "most neighbours kept": float(kept.max())}
 
 
-MEASURES: dict[str, Callable[[Dataset, Given, int], dict[str, float]]] = {
+MEASURES: dict[str, Callable[[Reference, Observation, int], dict[str, float]]] = {
     "unionnet": weights,
     "rtgnn": clean_set,
     "cgnn": purified,
@@ -91,7 +90,7 @@ MEASURES: dict[str, Callable[[Dataset, Given, int], dict[str, float]]] = {
 }
 
 
-def _last(module: Any, function: str, method: str, given: Given, seed: int) -> Any:
+def _last(module: Any, function: str, method: str, observed: Observation, seed: int) -> Any:
     """Return what a function of a method's module returned last while the method was fitted."""
     results = []
     original = getattr(module, function)
@@ -101,15 +100,14 @@ def _last(module: Any, function: str, method: str, given: Given, seed: int) -> A
         return results[0]
 
     with patch.object(module, function, remember):
-        given.fit(qg.get_method(method)(seed=seed))
+        qg.get_method(method)(seed=seed).fit(observed)
     return results[0]
 
 
-def _training(data: Dataset, given: Given) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the given labels of training nodes, and which of them are right."""
-    train = data.split.train
-    labels = torch.tensor([int(label) for label in given.labels[train.numpy()]])
-    return labels, labels == data.clean_labels[train]
+def _training(reference: Reference, observed: Observation) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the observed labels of training nodes, and which of them are right."""
+    train = observed.split.train
+    return observed.codes[train], observed.codes[train] == reference.codes[train]
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from quietgraph.data.datasets import load
+from quietgraph.data.load import load
 from quietgraph.graph import Graph, block_model
 from quietgraph.methods import METHODS, get_method
 from quietgraph.params import parameters
@@ -77,7 +77,7 @@ def measure(method: str, graph_name: str) -> dict[str, Any]:
 def _problem(name: str) -> tuple[Graph, np.ndarray, np.ndarray]:
     if name != "generated":
         dataset = load(name)
-        return dataset.graph, dataset.labels.numpy(), dataset.split.validation.numpy()
+        return dataset.graph, dataset.labels, dataset.split.validation.numpy()
     drawn = block_model(
         200_000, num_classes=10, num_features=128, generator=np.random.default_rng(0)
     )

@@ -13,15 +13,15 @@ import torch
 from threadpoolctl import threadpool_limits
 
 import quietgraph as qg
-from quietgraph.bench.given import given_of
+from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import parse_noise
 
 METHODS = ("gcl-lr-attention", "quiet")
 
 
 def seconds(name: str, method: str, seed: int) -> float:
-    given = given_of(qg.load(name, seed=seed), parse_noise("symmetric:0.4"), seed=seed)
-    return given.fit(qg.get_method(method)(seed=seed)).seconds_
+    data = apply_noise(qg.load(name, seed=seed), parse_noise("symmetric:0.4"), seed=seed)
+    return qg.get_method(method)(seed=seed).fit(data).seconds_
 
 
 def main() -> None:

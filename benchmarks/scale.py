@@ -23,8 +23,7 @@ import numpy as np
 import torch
 
 import quietgraph as qg
-from quietgraph.bench.given import given_of
-from quietgraph.data.noise_setting import parse_noise
+from quietgraph.bench.protocol import Run, score
 from quietgraph.embed import Schedule
 from quietgraph.embed.scale.block_inference import encode_in_blocks
 from quietgraph.embed.scale.distributed import ALONE, World, join_world
@@ -232,9 +231,11 @@ def show_accuracy(options: argparse.Namespace) -> None:
 
 
 def measure_accuracy(name: str, seed: int, parts: int, noise: str) -> dict[str, float]:
-    given = given_of(qg.load(name, seed=seed), parse_noise(noise), seed=seed)
-    model = given.fit(qg.get_method("gcl-lr-attention")(seed=seed, parts=parts))
-    return {"accuracy": given.score(model)["test_accuracy"], "seconds": model.seconds_}
+    run = Run(name, f"gcl-lr-attention:parts={parts}", noise, seed)
+    observation, reference = run.observe()
+    model = run.fit(observation)
+    accuracy = score(model, observation, reference)["test_accuracy"]
+    return {"accuracy": accuracy, "seconds": model.seconds_}
 
 
 def measure_one(kind: str, arguments: list[str]) -> dict[str, float] | None:

@@ -38,14 +38,12 @@ from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 from torch import Tensor
 
 from quietgraph.bench.grid import parse_seeds
-from quietgraph.bench.protocol import Run, fit_observed
+from quietgraph.bench.protocol import Run
 from quietgraph.bench.statistics import against, summarise
 from quietgraph.classify.label_issues.attributes import attribute_opinion
 from quietgraph.classify.label_issues.out_of_fold import out_of_fold
 from quietgraph.classify.label_issues.posterior import blend_opinions, likely_classes
 from quietgraph.classify.label_issues.suspects import suspect_table
-from quietgraph.data.datasets import load
-from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import parse_noise
 from quietgraph.diagnose import estimate_noise
 from quietgraph.methods import EmbeddingCache, NodeClassifier, use_cache
@@ -81,16 +79,15 @@ class Evidence:
 
 
 def gather(run: Run, plan: str) -> Evidence:
-    dataset = load(run.dataset, seed=run.seed)
-    observed = apply_noise(dataset, parse_noise(run.noise), seed=run.seed)
-    model = fit_observed(run.estimator(), dataset, observed)
+    observed, reference = run.observe()
+    model = run.fit(observed)
     table = model.suspects(columns="evidence").sort_values("node")
     labels = model.task_.labels
     known = labels != UNKNOWN
     votes = model._votes(model.task_)
     return Evidence(
         given=labels[known].numpy(),
-        wrong=(dataset.clean_labels != observed.labels)[known].numpy(),
+        wrong=reference.wrong(observed)[known].numpy(),
         chances=probabilities(model, plan)[known].numpy(),
         nearest=votes["nearest"][known].numpy(),
         neighbours=votes["neighbours"][known].numpy(),
@@ -214,11 +211,7 @@ def _recall(run: Run, plan: str, folder: Path) -> Evidence:
 
 
 def _opinion(run: Run) -> Array:
-    dataset = load(run.dataset, seed=run.seed)
-    observed = apply_noise(dataset, parse_noise(run.noise), seed=run.seed)
-    task, _ = make_task(
-        observed.graph, observed.labels, dataset.split.validation, run.estimator().seed
-    )
+    task, _ = make_task(run.observe()[0], run.seed)
     told = attribute_opinion(task.graph, task.labels, task.num_classes, seed=task.seed)
     return told[task.labels != UNKNOWN].numpy()
 

@@ -15,14 +15,14 @@ import torch.nn.functional as F
 
 from quietgraph.bench.grid import parse_seeds
 from quietgraph.classify.logistic import fit_logistic
-from quietgraph.data.datasets import load
+from quietgraph.data.datasets import load_benchmark
 from quietgraph.methods import EmbeddingCache, get_method, use_cache
 from quietgraph.rng import torch_generator
 
 
 def accuracy(method: str, seed: int) -> float:
-    dataset = load("cora")
-    labels, count = dataset.clean_labels, len(dataset.clean_labels) // 10
+    dataset, reference = load_benchmark("cora")
+    labels, count = reference.codes, len(reference.codes) // 10
     estimator = get_method(method)(seed=seed, **get_method(method).presets.get("cora", {}))
     rows = F.normalize(estimator._embed_cached(dataset.graph, seed).embeddings, dim=1)
     order = torch.randperm(len(labels), generator=torch_generator(seed, "10 % split"))

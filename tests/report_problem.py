@@ -7,9 +7,10 @@ import numpy as np
 import torch
 
 import quietgraph as qg
-from quietgraph.bench.given import given_of
-from quietgraph.data.datasets import Dataset
+from quietgraph.bench.protocol import score
+from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import parse_noise
+from quietgraph.data.observation import Observation, Reference
 from quietgraph.data.splits import Split
 from quietgraph.report.fit_run import FitRun
 from quietgraph.rng import numpy_generator
@@ -42,8 +43,7 @@ def own_run(folder: Path, *, nodes: int = 120) -> FitRun:
     _write(folder / "nodes.csv", ["id", "a", "b", "c", "label"], rows)
     pairs = [(ids[a], ids[b]) for a, b in problem.graph.edge_index.T.tolist()]
     _write(folder / "edges.csv", ["source", "target"], pairs)
-    given = given_of(qg.load(folder), parse_noise("none"), seed=0)
-    return _fitted(given, str(folder), "none", epochs=30)
+    return _fitted(qg.load(folder), None, str(folder), "none", epochs=30)
 
 
 def large_run(nodes: int = 20_000) -> FitRun:
@@ -52,16 +52,21 @@ def large_run(nodes: int = 20_000) -> FitRun:
     place = np.arange(nodes)
     parts = (torch.from_numpy(mask) for mask in (place % 10 < 4, place % 10 == 4, place % 10 > 4))
     clean = torch.from_numpy(problem.classes)
-    names = tuple(str(code) for code in range(10))
-    data = Dataset("large", problem.graph, clean, names, Split(*parts))
+    split = Split(*parts)
+    codes = torch.where(split.labelled, clean, -1)
+    data = Observation("large", problem.graph, codes, np.arange(10), split)
     setting = parse_noise("symmetric:0.4")
-    return _fitted(given_of(data, setting, seed=0), "large", str(setting), epochs=2)
+    reference = Reference(problem.graph, clean)
+    noisy = apply_noise(data, setting, seed=0)
+    return _fitted(noisy, reference, "large", str(setting), epochs=2)
 
 
-def _fitted(given, source: str, noise: str, *, epochs: int) -> FitRun:
-    model = given.fit(qg.get_method("gcn")(epochs=epochs, hidden=16))
-    command = f"quietgraph fit {source}"
-    return FitRun(source, noise, model, given, given.score(model), {}, command)
+def _fitted(
+    data: Observation, reference: Reference | None, source: str, noise: str, *, epochs: int
+) -> FitRun:
+    model = qg.get_method("gcn")(epochs=epochs, hidden=16).fit(data)
+    metrics, command = score(model, data, reference), f"quietgraph fit {source}"
+    return FitRun(source, noise, model, data, reference, metrics, {}, command)
 
 
 def _write(path: Path, header: list[str], rows: list) -> None:

@@ -26,10 +26,10 @@ from quietgraph.errors import (
 )
 
 if TYPE_CHECKING:
-    from quietgraph.data.datasets import Dataset
+    from quietgraph.data.load import load
     from quietgraph.data.noise import apply_noise
     from quietgraph.data.noise_setting import NoiseSetting, parse_noise
-    from quietgraph.data.own_data import OwnData, load
+    from quietgraph.data.observation import Observation
     from quietgraph.graph import Graph, block_model
     from quietgraph.graph.io import read_graph
     from quietgraph.methods import METHODS, NodeClassifier, get_method, load_model, register
@@ -60,16 +60,15 @@ __version__ = version("quietgraph")
 
 # Imported when first used: a script that needs one thing does not wait for torch or the others.
 _LATER = {
-    "Dataset": "quietgraph.data.datasets",
     "Graph": "quietgraph.graph",
     "METHODS": "quietgraph.methods",
     "NodeClassifier": "quietgraph.methods",
     "NoiseSetting": "quietgraph.data.noise_setting",
-    "OwnData": "quietgraph.data.own_data",
+    "Observation": "quietgraph.data.observation",
     "apply_noise": "quietgraph.data.noise",
     "block_model": "quietgraph.graph",
     "get_method": "quietgraph.methods",
-    "load": "quietgraph.data.own_data",
+    "load": "quietgraph.data.load",
     "load_model": "quietgraph.methods",
     "parse_noise": "quietgraph.data.noise_setting",
     "read_graph": "quietgraph.graph.io",
@@ -94,7 +93,6 @@ __all__ = [
     "SUGRL",
     "TEDGCN",
     "DataNotFoundError",
-    "Dataset",
     "GCLLRAttention",
     "GRANDPlus",
     "Graph",
@@ -107,7 +105,7 @@ __all__ = [
     "NoiseSetting",
     "NotFittedError",
     "NotInductiveError",
-    "OwnData",
+    "Observation",
     "Quiet",
     "QuietgraphError",
     "SelCL",

@@ -6,10 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from quietgraph.bench.protocol import Run, execute, failure, fit_observed, score, versions
-from quietgraph.data.datasets import load
-from quietgraph.data.noise import apply_noise
-from quietgraph.data.noise_setting import parse_noise
+from quietgraph.bench.protocol import Run, execute, failure, score, versions
 from quietgraph.errors import InvalidParameterError, QuietgraphError, UnknownNameError
 from quietgraph.methods import get_method
 
@@ -69,25 +66,24 @@ def test_a_variant_that_cannot_be_is_refused(variant: str) -> None:
 
 
 def test_scores_are_read_from_clean_labels_and_choices_from_noisy_ones() -> None:
-    dataset = load("sbm", seed=0)
-    observation = apply_noise(dataset, parse_noise("symmetric:0.3"), seed=0)
-    model = fit_observed(get_method("gcn")(epochs=5, hidden=8), dataset, observation)
-    metrics = score(model, dataset, observation)
-    predicted, test = model.predict(), dataset.split.test.numpy()
-    validation, clean = dataset.split.validation.numpy(), dataset.clean_labels.numpy()
-    noisy = observation.labels.numpy()
+    observation, reference = RUN.observe()
+    model, split = RUN.fit(observation), observation.split
+    metrics = score(model, observation, reference)
+    predicted, test = model.predict(), split.test.numpy()
+    validation, clean = split.validation.numpy(), reference.codes.numpy()
+    noisy = observation.labels
     assert metrics["test_accuracy"] == np.mean(predicted[test] == clean[test])
     assert metrics["validation_accuracy"] == np.mean(predicted[validation] == noisy[validation])
     assert (clean[validation] != noisy[validation]).any()
 
 
 def test_a_class_that_no_label_shows_counts_as_never_likely() -> None:
-    dataset = load("sbm", seed=0)
-    shown = dataset.labels.masked_fill(dataset.labels == 2, -1)
-    observation = replace(apply_noise(dataset, parse_noise("none"), seed=0), labels=shown)
-    model = fit_observed(get_method("gcn")(epochs=5, hidden=8), dataset, observation)
+    observation, reference = RUN.observe()
+    shown = observation.codes.masked_fill(observation.codes == 2, -1)
+    observation = replace(observation, codes=shown)
+    model = RUN.fit(observation)
     assert list(model.classes_) == [0, 1, 3]
-    metrics = score(model, dataset, observation)
+    metrics = score(model, observation, reference)
     assert 0 <= metrics["test_calibration_error"] <= 1
 
 

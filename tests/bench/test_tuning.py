@@ -4,24 +4,24 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from typer.testing import CliRunner
 
-from quietgraph.bench import tuning
+from quietgraph.bench import protocol
 from quietgraph.bench.cross_validation import cross_validated_accuracy, paper_grid
 from quietgraph.bench.extras import MissingExtraError
+from quietgraph.bench.protocol import Run
 from quietgraph.bench.search_space import Options, Span, parse_space, usual_space
 from quietgraph.bench.trial_store import Trial
 from quietgraph.bench.tuning import Goal, best_trial, search, search_grid
 from quietgraph.classify import stratified_folds
 from quietgraph.cli.app import app
 from quietgraph.cli.tune import tune  # noqa: F401  (registers the command)
-from quietgraph.data.datasets import load
-from quietgraph.data.noise import apply_noise
-from quietgraph.data.noise_setting import parse_noise
+from quietgraph.data.datasets import load_benchmark
 from quietgraph.errors import (
     InvalidLabelsError,
     InvalidParameterError,
@@ -47,9 +47,8 @@ def store(tmp_path: Path) -> Path:
 
 
 def noisy_training_labels() -> tuple[object, torch.Tensor]:
-    dataset = load("sbm", seed=0)
-    observation = apply_noise(dataset, parse_noise("symmetric:0.3"), seed=0)
-    return dataset.graph, torch.where(dataset.split.train, observation.labels, UNKNOWN)
+    observation, _ = Run("sbm", "gcn", "symmetric:0.3", 0).observe()
+    return observation.graph, torch.where(observation.split.train, observation.codes, UNKNOWN)
 
 
 def test_cross_validation_equals_its_definition() -> None:
@@ -103,13 +102,13 @@ def test_the_score_does_not_depend_on_labels_of_test_nodes(
     goal = replace(GOAL, objective=objective)
     before = goal.score({})
 
-    def load_other(name: str, *, seed: int, **options: object) -> object:
-        dataset = load(name, seed=seed, **options)
-        rolled = dataset.clean_labels.clone()
-        rolled[dataset.split.test] = (rolled[dataset.split.test] + 1) % 4
-        return replace(dataset, clean_labels=rolled)
+    def load_other(name: str, **options: Any) -> object:
+        observation, reference = load_benchmark(name, **options)
+        rolled, test = reference.codes.clone(), observation.split.test
+        rolled[test] = (rolled[test] + 1) % 4
+        return observation, replace(reference, codes=rolled)
 
-    monkeypatch.setattr(tuning, "load", load_other)
+    monkeypatch.setattr(protocol, "load_benchmark", load_other)
     assert goal.score({}) == before
 
 
@@ -119,13 +118,13 @@ def test_the_score_of_folds_does_not_depend_on_validation_labels(
     goal = replace(GOAL, objective="folds", noise="none")
     before = goal.score({})
 
-    def load_other(name: str, *, seed: int, **options: object) -> object:
-        dataset = load(name, seed=seed, **options)
-        rolled = dataset.clean_labels.clone()
-        rolled[~dataset.split.train] = (rolled[~dataset.split.train] + 1) % 4
-        return replace(dataset, clean_labels=rolled)
+    def load_other(name: str, **options: Any) -> object:
+        observation, reference = load_benchmark(name, **options)
+        rolled, held_out = observation.codes.clone(), observation.split.validation
+        rolled[held_out] = (rolled[held_out] + 1) % 4
+        return replace(observation, codes=rolled), reference
 
-    monkeypatch.setattr(tuning, "load", load_other)
+    monkeypatch.setattr(protocol, "load_benchmark", load_other)
     assert goal.score({}) == before
 
 

@@ -236,7 +236,7 @@ def test_the_export_goes_back_into_fit(page: Page, run: FitRun) -> None:
     accused = run.suspects_with_ids().set_index("node")["suggested"]
     nodes = [page.column("node")[row] for row in (0, 3, 4)]
     assert dict(corrections.labels) == {node: accused[node] for node in nodes}
-    assert "3 labels corrected" in run.given.correct(corrections).changes[-1]
+    assert "3 labels corrected" in run.observation.correct(corrections).changes[-1]
 
 
 def test_keys_alone_are_enough_to_review(page: Page) -> None:

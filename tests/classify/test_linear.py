@@ -8,7 +8,6 @@ from quietgraph.classify import (
     centre_rows,
     fit_linear,
     fit_ridge,
-    hold_out,
     low_rank_attention,
     mean_direction,
     stratified_folds,
@@ -140,13 +139,6 @@ def test_folds_are_balanced_and_cover_every_label() -> None:
         counts = torch.bincount(folds[labels == code], minlength=4)
         assert int(counts.sum()) == size
         assert int(counts.max() - counts.min()) <= 1
-
-
-def test_hold_out_takes_a_fifth_and_never_everything() -> None:
-    labels = torch.tensor([0, 1] * 50)
-    assert int(hold_out(labels, 0.2, generator=torch_generator(0)).sum()) == 20
-    two = torch.tensor([0, 1, -1])
-    assert int(hold_out(two, 0.2, generator=torch_generator(0)).sum()) == 1
 
 
 def test_suspects_are_sorted_and_never_suggest_a_less_likely_label() -> None:

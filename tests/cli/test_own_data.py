@@ -10,7 +10,6 @@ import pytest
 
 import quietgraph as qg
 from quietgraph.cli.app import main
-from quietgraph.data.own_data import OwnData
 from quietgraph.errors import QuietgraphError
 from quietgraph.testing import small_problem
 
@@ -204,7 +203,7 @@ def test_a_broken_table_writes_nothing(
 
 def test_load_takes_paths_and_names(graph_folder: Path) -> None:
     data = qg.load(str(graph_folder))
-    assert isinstance(data, OwnData)
+    assert isinstance(data, qg.Observation)
     assert (data.graph.num_nodes, data.graph.num_features) == (120, 6)
     assert int(data.split.validation.sum()) == 12
     assert int(data.split.train.sum()) == 48
@@ -212,8 +211,8 @@ def test_load_takes_paths_and_names(graph_folder: Path) -> None:
     model = qg.get_method("gcn")(epochs=2, hidden=4)
     model.fit(data.graph, data.labels, validation=data.split.validation)
     assert set(model.predict()) <= set(NAMES)
-    assert isinstance(qg.load(graph_folder), OwnData)
-    assert isinstance(qg.load("sbm"), qg.Dataset)
+    assert isinstance(qg.load(graph_folder), qg.Observation)
+    assert isinstance(qg.load("sbm"), qg.Observation)
     with pytest.raises(QuietgraphError, match="there is no file or folder"):
         qg.load("no/such/folder")
 
@@ -238,8 +237,11 @@ def test_datasets_by_name_can_be_corrected_but_not_where_they_are_scored(
     arguments = ["fit", "sbm", *QUICK, "--fix", str(fix), "--out", str(out)]
     arguments += ["--noise", "symmetric:0.3"]  # so that there is something to suspect
     assert run_command(*arguments) == 2
-    assert f"gives a label to the node {hidden}, which is scored on" in capsys.readouterr().err
-    fix.write_text(f"node,label\n{seen},{(int(data.clean_labels[seen]) + 1) % 4}\n")
+    assert (
+        f"gives a label to the node {hidden}, which is a test node of sbm"
+        in capsys.readouterr().err
+    )
+    fix.write_text(f"node,label\n{seen},{(int(data.labels[seen]) + 1) % 4}\n")
     assert run_command(*arguments, "--drop-suspects", "2") == 0
     facts = facts_of(out)
     assert facts["labels"]["changes"][0].startswith("1 labels corrected by")

@@ -16,7 +16,9 @@ import pytest
 import torch
 
 from quietgraph.data import dataset_cache, sources
-from quietgraph.data.datasets import DATASETS, Dataset, describe, load
+from quietgraph.data.datasets import DATASETS, describe, load_benchmark
+from quietgraph.data.load import load
+from quietgraph.data.observation import Observation, Reference
 from quietgraph.errors import (
     DataNotFoundError,
     InvalidParameterError,
@@ -59,14 +61,14 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
-def sizes(dataset: Dataset) -> tuple[int, int, int]:
+def sizes(dataset: Observation) -> tuple[int, int, int]:
     split = dataset.split
     return tuple(int(mask.sum()) for mask in (split.train, split.validation, split.test))
 
 
-def homophily(dataset: Dataset) -> float:
-    source, target = dataset.graph.edge_index
-    labels = dataset.clean_labels
+def homophily(reference: Reference) -> float:
+    source, target = reference.graph.edge_index
+    labels = reference.codes
     return float((labels[source] == labels[target]).double().mean())
 
 
@@ -117,20 +119,21 @@ def write_arxiv(root: Path) -> None:
 
 @pytest.mark.parametrize("name", ["digits", "sbm"])
 def test_embedded_datasets_have_the_counts_that_are_listed(name: str) -> None:
-    dataset, info = load(name), describe(name)
+    (dataset, reference), info = load_benchmark(name), describe(name)
     assert (dataset.graph.num_nodes, dataset.graph.num_edges) == (info.nodes, info.edges)
     assert (dataset.graph.num_features, len(dataset.classes)) == (info.features, info.classes)
-    assert homophily(dataset) == pytest.approx(info.homophily, abs=5e-4)
+    assert homophily(reference) == pytest.approx(info.homophily, abs=5e-4)
     assert info.available
     assert info.path is None
     assert sizes(dataset)[:2] == (20 * info.classes, 30 * info.classes)
 
 
 def test_labels_for_fit_hide_everything_outside_train_and_validation() -> None:
-    dataset = load("sbm")
+    dataset, reference = load_benchmark("sbm")
     known = dataset.split.labelled
-    assert torch.equal(dataset.labels[known], dataset.clean_labels[known])
+    assert torch.equal(dataset.codes[known], reference.codes[known])
     assert (dataset.labels[~known] == -1).all()
+    assert dataset.labels.tolist() == dataset.codes.tolist()
 
 
 def test_the_seed_changes_the_split_and_not_the_graph() -> None:
@@ -149,8 +152,8 @@ def test_an_unknown_name_offers_the_nearest_one() -> None:
 
 
 def test_a_path_is_told_from_a_name(tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameterError, match="is a path, and load takes the name"):
-        load(str(tmp_path))
+    with pytest.raises(InvalidParameterError, match="is a path, not the name of a dataset"):
+        load_benchmark(str(tmp_path))
 
 
 def test_an_unknown_split_is_refused() -> None:
@@ -187,7 +190,7 @@ def test_wiki_cs_is_read_undirected_with_its_stopping_set(cache: Path, tmp_path:
     content = write_wiki_cs(tmp_path / "data")
     dataset = load("wiki-cs", seed=23, data_root=tmp_path / "data")
     assert dataset.graph.num_edges == 80  # two links a node; loops dropped
-    assert dataset.classes == ("0", "1", "2")
+    assert dataset.classes.tolist() == [0, 1, 2]
     assert dataset.split.train.tolist() == content["train_masks"][3]
     assert dataset.split.validation.tolist() == content["stopping_masks"][3]
     assert dataset.split.test.tolist() == content["test_mask"]
@@ -200,10 +203,10 @@ def test_wiki_cs_is_read_undirected_with_its_stopping_set(cache: Path, tmp_path:
 def test_arxiv_is_read_undirected_with_its_time_split(cache: Path, tmp_path: Path) -> None:
     pytest.importorskip("ogb", reason="the extra [ogb] is not installed")
     write_arxiv(tmp_path)
-    dataset = load("ogbn-arxiv", data_root=tmp_path)
+    dataset, reference = load_benchmark("ogbn-arxiv", data_root=tmp_path)
     edges = {(int(a), int(b)) for a, b in dataset.graph.edge_index.T if a < b}
     assert edges == {(0, 1), (0, 2), (1, 3), (5, 9)}
-    assert dataset.clean_labels.tolist() == [0, 1, 2, 3, 0, 1, 2, 3, 0, 1]
+    assert reference.codes.tolist() == [0, 1, 2, 3, 0, 1, 2, 3, 0, 1]
     assert sizes(dataset) == (5, 2, 3)
     assert dataset.graph.features[9].tolist() == pytest.approx([6.85, 7.1, 7.35])
 
@@ -249,13 +252,13 @@ def test_a_dataset_is_read_once_and_then_taken_from_the_cache(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_wiki_cs(tmp_path)
-    first = load("wiki-cs", data_root=tmp_path)
+    first, reference = load_benchmark("wiki-cs", data_root=tmp_path)
     monkeypatch.setattr(sources, "_read_pyg", None)
     monkeypatch.setattr(dataset_cache, "_read_raw", None)
-    again = load("wiki-cs", data_root=tmp_path)
+    again, same = load_benchmark("wiki-cs", data_root=tmp_path)
     assert again.graph.fingerprint == first.graph.fingerprint
     assert again.graph.notes == first.graph.notes
-    assert torch.equal(again.clean_labels, first.clean_labels)
+    assert torch.equal(same.codes, reference.codes)
     assert torch.equal(again.split.validation, first.split.validation)
 
 
@@ -427,10 +430,10 @@ class TestReachable:
 @pytest.mark.data
 @pytest.mark.parametrize("name", REAL)
 def test_real_datasets_have_the_counts_that_are_listed(name: str, shared_cache: Path) -> None:
-    dataset, info = load(name), describe(name)
+    (dataset, reference), info = load_benchmark(name), describe(name)
     assert (dataset.graph.num_nodes, dataset.graph.num_edges) == (info.nodes, info.edges)
     assert (dataset.graph.num_features, len(dataset.classes)) == (info.features, info.classes)
-    assert homophily(dataset) == pytest.approx(info.homophily, abs=5e-4)
+    assert homophily(reference) == pytest.approx(info.homophily, abs=5e-4)
     assert info.available
 
 

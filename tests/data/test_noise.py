@@ -9,17 +9,19 @@ import numpy as np
 import pytest
 import torch
 
-from quietgraph.data.datasets import Dataset, load
+from quietgraph.data.datasets import load_benchmark
 from quietgraph.data.noise import (
     apply_noise,
     class_similarity,
-    corrupt_labels,
-    instance_chances,
+    draw_labels,
+    instance_probabilities,
     transition_matrix,
 )
 from quietgraph.data.noise_setting import NoiseSetting, parse_noise, warn_if_uninformative
+from quietgraph.data.observation import Observation
 from quietgraph.errors import InvalidParameterError, UnknownNameError, UnreadableFileError
 from quietgraph.graph import CSR, Graph
+from quietgraph.types import Labels
 
 
 def generator(seed: int = 0) -> np.random.Generator:
@@ -27,8 +29,13 @@ def generator(seed: int = 0) -> np.random.Generator:
 
 
 @pytest.fixture(scope="module")
-def sbm() -> Dataset:
-    return load("sbm")
+def sbm() -> Observation:
+    return load_benchmark("sbm")[0]
+
+
+@pytest.fixture(scope="module")
+def truth() -> Labels:
+    return load_benchmark("sbm")[1].codes
 
 
 def write_matrix(path: Path, rows: Sequence[Sequence[object]]) -> Path:
@@ -37,7 +44,7 @@ def write_matrix(path: Path, rows: Sequence[Sequence[object]]) -> Path:
     return path
 
 
-def sparse_twin(dataset: Dataset) -> Dataset:
+def sparse_twin(dataset: Observation) -> Observation:
     """The same dataset with features kept sparse."""
     features = CSR.from_scipy(dataset.graph.features.numpy())
     return replace(dataset, graph=Graph(features, dataset.graph.adjacency))
@@ -182,18 +189,18 @@ def test_a_binary_file_is_no_matrix(tmp_path: Path) -> None:
         parse_noise(f"custom:{path}")
 
 
-def test_a_matrix_of_other_classes_is_refused(tmp_path: Path, sbm: Dataset) -> None:
+def test_a_matrix_of_other_classes_is_refused(tmp_path: Path, sbm: Observation) -> None:
     path = write_matrix(tmp_path / "T.csv", [[0.9, 0.1], [0.2, 0.8]])
     with pytest.raises(InvalidParameterError, match=r"must be 4 x 4, .* of sbm, got 2 x 2"):
         apply_noise(sbm, parse_noise(f"custom:{path}"), seed=0)
 
 
-def test_a_custom_matrix_moves_labels_as_it_says(tmp_path: Path, sbm: Dataset) -> None:
+def test_a_custom_matrix_moves_labels_as_it_says(tmp_path: Path, sbm: Observation) -> None:
     cycle = np.roll(np.eye(4), 2, axis=1)
     path = write_matrix(tmp_path / "T.csv", cycle.tolist())
-    seen = apply_noise(sbm, parse_noise(f"custom:{path}"), seed=0).labels
+    seen = apply_noise(sbm, parse_noise(f"custom:{path}"), seed=0).codes
     known = sbm.split.labelled
-    assert torch.equal(seen[known], (sbm.clean_labels[known] + 2) % 4)
+    assert torch.equal(seen[known], (sbm.codes[known] + 2) % 4)
 
 
 # Transition matrices
@@ -234,8 +241,8 @@ def test_instance_noise_has_no_transition_matrix() -> None:
         transition_matrix("instance", 0.4, 3)
 
 
-def test_class_similarity_equals_its_definition(sbm: Dataset) -> None:
-    features, labels = sbm.graph.features, sbm.clean_labels
+def test_class_similarity_equals_its_definition(sbm: Observation, truth: Labels) -> None:
+    features, labels = sbm.graph.features, truth
     means = [features[labels == code].mean(dim=0) for code in range(4)]
     cosines = [[torch.cosine_similarity(a, b, dim=0).item() for b in means] for a in means]
     expected = np.exp(np.array(cosines) / 0.1)
@@ -249,26 +256,26 @@ def test_class_similarity_equals_its_definition(sbm: Dataset) -> None:
 
 def test_a_draw_of_a_node_does_not_depend_on_the_others() -> None:
     clean = torch.arange(300) % 3
-    matrix = transition_matrix("symmetric", 0.5, 3)
+    rows = transition_matrix("symmetric", 0.5, 3)[clean]
     everywhere = torch.ones(300, dtype=torch.bool)
     half = torch.arange(300) < 150
-    whole = corrupt_labels(clean, everywhere, matrix, generator=generator())
-    part = corrupt_labels(clean, half, matrix, generator=generator())
+    whole = draw_labels(clean, everywhere, rows, generator=generator())
+    part = draw_labels(clean, half, rows, generator=generator())
     assert torch.equal(part, torch.where(half, whole, clean))
 
 
 def test_the_given_labels_are_not_changed_in_place() -> None:
     clean = torch.zeros(50, dtype=torch.int64)
     everywhere = torch.ones(50, dtype=torch.bool)
-    matrix = transition_matrix("asymmetric", 1, 3)
-    changed = corrupt_labels(clean, everywhere, matrix, generator=generator())
+    rows = transition_matrix("asymmetric", 1, 3)[clean]
+    changed = draw_labels(clean, everywhere, rows, generator=generator())
     assert (changed == 2).all()
     assert not clean.any()
 
 
-def test_instance_chances_equal_their_definition(sbm: Dataset) -> None:
-    features, labels = sbm.graph.features, sbm.clean_labels[:40]
-    fast = instance_chances(features[:40], labels, 0.3, 4, generator=generator())
+def test_instance_probabilities_equal_their_definition(sbm: Observation, truth: Labels) -> None:
+    features, labels = sbm.graph.features, truth[:40]
+    fast = instance_probabilities(features[:40], labels, 0.3, 4, generator=generator())
     random = generator()
     weights = [random.standard_normal((32, 4), dtype=np.float32) for _ in range(4)]
     for node, code in enumerate(labels.tolist()):
@@ -282,11 +289,11 @@ def test_instance_chances_equal_their_definition(sbm: Dataset) -> None:
         )
 
 
-def test_sparse_features_give_the_same_instance_chances(sbm: Dataset) -> None:
+def test_sparse_features_give_the_same_instance_probabilities(
+    sbm: Observation, truth: Labels
+) -> None:
     dense, sparse = (
-        instance_chances(
-            dataset.graph.features, dataset.clean_labels, 0.3, 4, generator=generator()
-        )
+        instance_probabilities(dataset.graph.features, truth, 0.3, 4, generator=generator())
         for dataset in (sbm, sparse_twin(sbm))
     )
     np.testing.assert_allclose(dense, sparse, rtol=1e-5)
@@ -294,59 +301,63 @@ def test_sparse_features_give_the_same_instance_chances(sbm: Dataset) -> None:
 
 def test_rates_of_instances_spread_around_the_given_one() -> None:
     labels = torch.zeros(5000, dtype=torch.int64)
-    chances = instance_chances(torch.ones(5000, 2), labels, 0.4, 3, generator=generator())
-    rates = 1 - chances[:, 0]
+    rows = instance_probabilities(torch.ones(5000, 2), labels, 0.4, 3, generator=generator())
+    rates = 1 - rows[:, 0]
     assert abs(rates.mean() - 0.4) < 5 * 0.1 / 5000**0.5
     assert abs(rates.std() - 0.1) < 0.01
     assert rates.min() >= 0
 
 
-def test_instance_noise_of_rate_0_changes_nothing(sbm: Dataset) -> None:
-    assert torch.equal(apply_noise(sbm, parse_noise("instance:0"), seed=0).labels, sbm.labels)
+def test_instance_noise_of_rate_0_changes_nothing(sbm: Observation) -> None:
+    assert torch.equal(apply_noise(sbm, parse_noise("instance:0"), seed=0).codes, sbm.codes)
 
 
 # The whole
 
 
-def test_no_noise_hands_over_the_data_as_it_is(sbm: Dataset) -> None:
+def test_no_noise_hands_over_the_data_as_it_is(sbm: Observation) -> None:
     seen = apply_noise(sbm, parse_noise("none"), seed=0)
     assert seen.graph is sbm.graph
-    assert torch.equal(seen.labels, sbm.labels)
+    assert torch.equal(seen.codes, sbm.codes)
 
 
 @pytest.mark.parametrize("kind", ["symmetric", "asymmetric", "similarity", "random", "instance"])
-def test_labels_outside_train_and_validation_are_withheld(kind: str, sbm: Dataset) -> None:
-    seen = apply_noise(sbm, parse_noise(f"{kind}:0.4"), seed=0).labels
+def test_labels_outside_train_and_validation_are_withheld(
+    kind: str, sbm: Observation, truth: Labels
+) -> None:
+    seen = apply_noise(sbm, parse_noise(f"{kind}:0.4"), seed=0).codes
     assert (seen[~sbm.split.labelled] == -1).all()
-    changed = seen[sbm.split.labelled] != sbm.clean_labels[sbm.split.labelled]
+    changed = seen[sbm.split.labelled] != sbm.codes[sbm.split.labelled]
     assert 0.25 < changed.double().mean() < 0.55
 
 
-def test_every_seed_has_its_own_draw_and_keeps_it(sbm: Dataset) -> None:
+def test_every_seed_has_its_own_draw_and_keeps_it(sbm: Observation) -> None:
     setting = parse_noise("symmetric:0.4+attribute:0.4")
     first, same, other = (apply_noise(sbm, setting, seed=seed) for seed in (0, 0, 1))
-    assert torch.equal(first.labels, same.labels)
+    assert torch.equal(first.codes, same.codes)
     assert first.graph.fingerprint == same.graph.fingerprint
-    assert not torch.equal(first.labels, other.labels)
+    assert not torch.equal(first.codes, other.codes)
     assert first.graph.fingerprint != other.graph.fingerprint
 
 
-def test_clean_validation_keeps_the_draw_of_the_training_labels(sbm: Dataset) -> None:
-    noisy = apply_noise(sbm, parse_noise("symmetric:0.4"), seed=3).labels
-    mixed = apply_noise(sbm, parse_noise("symmetric:0.4+clean-validation"), seed=3).labels
+def test_clean_validation_keeps_the_draw_of_the_training_labels(
+    sbm: Observation, truth: Labels
+) -> None:
+    noisy = apply_noise(sbm, parse_noise("symmetric:0.4"), seed=3).codes
+    mixed = apply_noise(sbm, parse_noise("symmetric:0.4+clean-validation"), seed=3).codes
     train, validation = sbm.split.train, sbm.split.validation
     assert torch.equal(mixed[train], noisy[train])
-    assert torch.equal(mixed[validation], sbm.clean_labels[validation])
+    assert torch.equal(mixed[validation], sbm.codes[validation])
 
 
-def test_attribute_noise_leaves_the_draw_of_labels_alone(sbm: Dataset) -> None:
+def test_attribute_noise_leaves_the_draw_of_labels_alone(sbm: Observation) -> None:
     alone = apply_noise(sbm, parse_noise("symmetric:0.4"), seed=3)
     both = apply_noise(sbm, parse_noise("symmetric:0.4+attribute:0.5"), seed=3)
-    assert torch.equal(alone.labels, both.labels)
+    assert torch.equal(alone.codes, both.codes)
     assert alone.graph is sbm.graph
 
 
-def test_attribute_noise_may_be_kept_to_train_and_validation(sbm: Dataset) -> None:
+def test_attribute_noise_may_be_kept_to_train_and_validation(sbm: Observation) -> None:
     everywhere = apply_noise(sbm, parse_noise("attribute:0.5"), seed=0).graph.features
     labelled = apply_noise(sbm, parse_noise("attribute:0.5+train-val"), seed=0).graph.features
     changed = (labelled != sbm.graph.features).any(dim=1)
@@ -354,12 +365,12 @@ def test_attribute_noise_may_be_kept_to_train_and_validation(sbm: Dataset) -> No
     assert (everywhere != sbm.graph.features).any(dim=1).all()
 
 
-def test_noise_does_not_touch_the_dataset(sbm: Dataset) -> None:
-    before = sbm.graph.fingerprint, sbm.clean_labels.clone(), sbm.labels.clone()
+def test_noise_does_not_touch_the_dataset(sbm: Observation, truth: Labels) -> None:
+    before = sbm.graph.fingerprint, truth.clone(), sbm.codes.clone()
     apply_noise(sbm, parse_noise("symmetric:0.9+attribute:0.9"), seed=0)
     assert Graph(sbm.graph.features, sbm.graph.adjacency).fingerprint == before[0]
-    assert torch.equal(sbm.clean_labels, before[1])
-    assert torch.equal(sbm.labels, before[2])
+    assert torch.equal(truth, before[1])
+    assert torch.equal(sbm.codes, before[2])
 
 
 # Warnings

@@ -52,7 +52,7 @@ def test_the_data_of_the_page_are_the_suspects_in_their_order(run: FitRun, page:
     count = len(accused)
     assert count > 5
     assert data["points"]["id"][:count] == accused["node"].tolist()
-    assert sorted(data["points"]["id"]) == sorted(run.given.node_ids)
+    assert sorted(data["points"]["id"]) == sorted(run.observation.node_ids)
     assert data["classes"] == sorted(CLASSES)
     given = [data["classes"][code] for code in data["points"]["given"][:count]]
     suggested = [data["classes"][code] for code in data["suspects"]["suggested"]]
@@ -73,7 +73,7 @@ def test_without_javascript_the_first_suspects_and_figures_are_there(
     assert page.count("<svg") == 4
     for words in ("Confusion", "Calibration", "Spectrum", "What each direction holds", "Training"):
         assert words in page
-    for words in ("quietgraph fit", "torch", "seed", run.given.graph.fingerprint):
+    for words in ("quietgraph fit", "torch", "seed", run.observation.graph.fingerprint):
         assert words in page
 
 

@@ -8,7 +8,7 @@ from itertools import product
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.record import canonical_json
 from quietgraph.bench.renames import current_variant
-from quietgraph.data.datasets import DATASETS, describe, load
+from quietgraph.data.datasets import DATASETS, describe, load_benchmark
 from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import parse_noise, warn_if_uninformative
 from quietgraph.errors import InvalidParameterError, UnknownNameError
@@ -60,9 +60,11 @@ class Grid:
     def rehearse(self) -> None:
         """Load each dataset and draw each noise once, so that mistakes are told before runs."""
         for name in dict.fromkeys(self.datasets):
-            dataset = load(name, seed=self.seeds[0], data_root=self.data_root, split=self.split)
+            clean, _ = load_benchmark(
+                name, seed=self.seeds[0], data_root=self.data_root, split=self.split
+            )
             for noise in dict.fromkeys(self.noise):
-                apply_noise(dataset, parse_noise(noise), seed=self.seeds[0])
+                apply_noise(clean, parse_noise(noise), seed=self.seeds[0])
 
     def warnings(self) -> list[str]:
         """Return one sentence for every noise setting that carries no information."""

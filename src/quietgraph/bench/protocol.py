@@ -1,6 +1,6 @@
 """The honest protocol: one run, from a noisy observation to a record.
 
-A method is handed the observation alone. Its choices rest on noisy validation labels; the clean
+A method receives the observation alone. Its choices rest on noisy validation labels; the reference
 labels of test nodes are read once, here, after the fit.
 """
 
@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from quietgraph.bench.metrics import evaluate
+from quietgraph.bench.metrics import accuracy, evaluate
 from quietgraph.bench.record import Record, RunKey, canonical_json
-from quietgraph.data.datasets import Dataset, load
-from quietgraph.data.noise import Observation, apply_noise
+from quietgraph.data.datasets import load_benchmark
+from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import parse_noise
+from quietgraph.data.observation import Observation, Reference
 from quietgraph.errors import InvalidParameterError
 from quietgraph.methods import EmbeddingCache, NodeClassifier, get_method, use_cache
 from quietgraph.params import parse_assignments
@@ -70,16 +71,25 @@ class Run:
         """Return the unfitted estimator of this run."""
         return get_method(self.method)(**self.parameters(), seed=self.seed, device=self.device)
 
+    def observe(self) -> tuple[Observation, Reference]:
+        """Return the noisy observation of this run, and the true labels to score with."""
+        clean, reference = load_benchmark(
+            self.dataset, seed=self.seed, data_root=self.data_root, split=self.split
+        )
+        return apply_noise(clean, parse_noise(self.noise), seed=self.seed), reference
+
+    def fit(self, observation: Observation) -> NodeClassifier:
+        """Return the estimator, fitted; embeddings come from the cache of the run."""
+        with use_cache(EmbeddingCache(Path(self.cache)) if self.cache else None):
+            return self.estimator().fit(observation)
+
 
 def execute(run: Run) -> Record:
     """Carry out one run and return its record; a failure raises."""
     started, clock = _now(), time.perf_counter()
-    dataset = load(run.dataset, seed=run.seed, data_root=run.data_root, split=run.split)
-    observation = apply_noise(dataset, parse_noise(run.noise), seed=run.seed)
-    cache = EmbeddingCache(Path(run.cache)) if run.cache else None
-    with use_cache(cache):
-        model = fit_observed(run.estimator(), dataset, observation)
-    metrics = score(model, dataset, observation) | {"seconds_fit": model.seconds_}
+    observation, reference = run.observe()
+    model = run.fit(observation)
+    metrics = score(model, observation, reference) | {"seconds_fit": model.seconds_}
     return Record(
         key=run.key(),
         status="done",
@@ -104,21 +114,23 @@ def failure(run: Run, status: Any, reason: str, seconds: float) -> Record:
     )
 
 
-def fit_observed(
-    model: NodeClassifier, dataset: Dataset, observation: Observation
-) -> NodeClassifier:
-    """Fit on what was observed: no clean label of a noisy or test node is within reach."""
-    return model.fit(observation.graph, observation.labels, dataset.split.validation)
+def score(
+    model: NodeClassifier, observation: Observation, reference: Reference | None
+) -> dict[str, float]:
+    """Return all metrics of a fitted model; the one place where reference labels are read.
 
-
-def score(model: NodeClassifier, dataset: Dataset, observation: Observation) -> dict[str, float]:
-    """Return all metrics of a fitted model; the one place where clean test labels are read."""
+    Without them, which is so with own data, the agreement with held-out observed labels alone.
+    """
+    if reference is None:
+        where = (observation.split.validation & observation.known).numpy()
+        agreement = accuracy(model.predict()[where], observation.labels[where])
+        return {"validation_accuracy": agreement}
     return evaluate(
         model.predict(),
-        _all_classes(model, len(dataset.classes)),
-        clean_labels=dataset.clean_labels.numpy(),
-        noisy_labels=observation.labels.numpy(),
-        split=dataset.split,
+        _all_classes(model, len(observation.classes)),
+        clean_labels=reference.codes.numpy(),
+        noisy_labels=observation.codes.numpy(),
+        split=observation.split,
     )
 
 
@@ -129,10 +141,10 @@ def versions() -> Mapping[str, str]:
 
 
 def _all_classes(model: NodeClassifier, count: int) -> np.ndarray[Any, Any]:
-    """Return probabilities with a column for every class, also those no label was given of."""
-    chances = np.zeros((len(model.scores_), count))
-    chances[:, model.classes_.astype(int)] = model.predict_proba()
-    return chances
+    """Return probabilities with a column for every class, also those without observed labels."""
+    probabilities = np.zeros((len(model.scores_), count))
+    probabilities[:, model.classes_.astype(int)] = model.predict_proba()
+    return probabilities
 
 
 def _assignments(variant: str) -> dict[str, str]:

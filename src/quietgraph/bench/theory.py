@@ -5,14 +5,13 @@ from pathlib import Path
 
 import torch
 
-from quietgraph.bench.protocol import Run, fit_observed, score
-from quietgraph.data.datasets import Dataset, load
+from quietgraph.bench.protocol import Run, score
 from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import NoiseSetting, parse_noise
+from quietgraph.data.observation import Observation, Reference
 from quietgraph.data.splits import Split
 from quietgraph.diagnose import BoundSettings, Diagnosis, diagnose_embedding
 from quietgraph.errors import InvalidParameterError, UnreadableFileError
-from quietgraph.methods import EmbeddingCache, use_cache
 from quietgraph.types import Embeddings, Labels, Probabilities
 
 
@@ -27,14 +26,11 @@ class Study:
 
 def study(run: Run) -> Study:
     """Return what the theory says of the embeddings that a run learns."""
-    dataset = load(run.dataset, seed=run.seed, data_root=run.data_root, split=run.split)
-    setting = parse_noise(run.noise)
-    observed = apply_noise(dataset, setting, seed=run.seed)
-    with use_cache(EmbeddingCache(Path(run.cache)) if run.cache else None):
-        model = fit_observed(run.estimator(), dataset, observed)
-    embeddings = torch.from_numpy(model.embeddings_)
-    found = diagnose_on_dataset(dataset, embeddings, setting, seed=run.seed)
-    return Study(run, found, score(model, dataset, observed)["test_accuracy"])
+    observation, reference = run.observe()
+    model = run.fit(observation)
+    embeddings, setting = torch.from_numpy(model.embeddings_), parse_noise(run.noise)
+    found = diagnose_on_dataset(observation, reference, embeddings, setting, seed=run.seed)
+    return Study(run, found, score(model, observation, reference)["test_accuracy"])
 
 
 def bound_numbers(found: Study) -> dict[str, float]:
@@ -59,16 +55,20 @@ def bound_numbers(found: Study) -> dict[str, float]:
     }
 
 
-def labels_with_noise_everywhere(dataset: Dataset, setting: NoiseSetting, *, seed: int) -> Labels:
+def labels_with_noise_everywhere(
+    observation: Observation, reference: Reference, setting: NoiseSetting, *, seed: int
+) -> Labels:
     """Return the labels of all nodes under this noise; on train nodes they are what a run sees."""
-    everywhere = torch.ones_like(dataset.split.train)
+    everywhere = torch.ones_like(observation.split.train)
     nowhere = torch.zeros_like(everywhere)
-    whole = replace(dataset, split=Split(everywhere, nowhere, nowhere))
-    return apply_noise(whole, setting, seed=seed).labels
+    split = Split(everywhere, nowhere, nowhere)
+    whole = replace(observation, graph=reference.graph, codes=reference.codes, split=split)
+    return apply_noise(whole, setting, seed=seed).codes
 
 
 def diagnose_on_dataset(
-    dataset: Dataset,
+    observation: Observation,
+    reference: Reference,
     embeddings: Embeddings,
     setting: NoiseSetting,
     *,
@@ -76,26 +76,28 @@ def diagnose_on_dataset(
     settings: BoundSettings | None = None,
     probabilities: Probabilities | None = None,
 ) -> Diagnosis:
-    """Return all diagnostics of an embedding against the dataset's clean labels.
+    """Return all diagnostics of an embedding against the true labels of a dataset.
 
     Args:
-        dataset: Its training nodes are the labelled ones of the theorem.
+        observation: Its training nodes are the labelled ones of the theorem.
+        reference: The true labels.
         embeddings: One row per node of the dataset, from any method [nodes, dim].
         setting: The label noise whose part in the embedding is studied.
         seed: Of the noise.
         settings: What the theorem leaves open.
         probabilities: Out-of-fold, to estimate the noise from.
     """
-    if len(embeddings) != dataset.graph.num_nodes:
+    nodes = observation.graph.num_nodes
+    if len(embeddings) != nodes:
         raise InvalidParameterError(
-            f"the embeddings must have one row per node of {dataset.name} "
-            f"({dataset.graph.num_nodes}), got {len(embeddings)}."
+            f"the embeddings must have one row per node of {observation.name} ({nodes}), "
+            f"got {len(embeddings)}."
         )
     return diagnose_embedding(
         embeddings,
-        labels_with_noise_everywhere(dataset, setting, seed=seed),
-        labelled=dataset.split.train,
-        reference=dataset.clean_labels,
+        labels_with_noise_everywhere(observation, reference, setting, seed=seed),
+        labelled=observation.split.train,
+        reference=reference.codes,
         probabilities=probabilities,
         settings=settings,
     )

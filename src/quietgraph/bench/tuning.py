@@ -11,13 +11,10 @@ import torch
 from quietgraph.bench.cross_validation import cross_validated_accuracy
 from quietgraph.bench.extras import import_extra
 from quietgraph.bench.metrics import accuracy
-from quietgraph.bench.protocol import Run, fit_observed
+from quietgraph.bench.protocol import Run
 from quietgraph.bench.record import canonical_json
 from quietgraph.bench.search_space import Options, Space
 from quietgraph.bench.trial_store import Trial, distributions, finished_trials, open_study
-from quietgraph.data.datasets import load
-from quietgraph.data.noise import apply_noise
-from quietgraph.data.noise_setting import parse_noise
 from quietgraph.errors import QuietgraphError, UnknownNameError
 from quietgraph.methods import NodeClassifier, get_method
 from quietgraph.rng import derive_seed
@@ -64,15 +61,13 @@ class Goal:
         return canonical_json({name: facts[name] for name in facts if name != "data_root"})
 
     def _score(self, values: dict[str, Any], seed: int) -> float:
-        dataset = load(self.dataset, seed=seed, data_root=self.data_root, split=self.split)
-        observation = apply_noise(dataset, parse_noise(self.noise), seed=seed)
+        observation, _ = self._run(seed).observe()
         model = self._estimator(values, seed)
         if self.objective == "folds":
-            labels = torch.where(dataset.split.train, observation.labels, UNKNOWN)
+            labels = torch.where(observation.split.train, observation.codes, UNKNOWN)
             return cross_validated_accuracy(model, observation.graph, labels)
-        predicted = fit_observed(model, dataset, observation).predict()
-        held_out = dataset.split.validation.numpy()
-        return accuracy(predicted[held_out], observation.labels.numpy()[held_out])
+        held_out = observation.split.validation.numpy()
+        return accuracy(model.fit(observation).predict()[held_out], observation.labels[held_out])
 
     def _estimator(self, values: dict[str, Any], seed: int) -> NodeClassifier:
         run = self._run(seed)

@@ -18,7 +18,7 @@ from quietgraph.classify.smoothing import (
     smoothed_attributes,
     unit_attributes,
 )
-from quietgraph.data.folds import hold_out, stratified_folds
+from quietgraph.data.folds import stratified_folds
 
 __all__ = [
     "LinearFit",
@@ -29,7 +29,6 @@ __all__ = [
     "fit_mixture",
     "fit_ridge",
     "flattening",
-    "hold_out",
     "leading_directions",
     "logistic_path",
     "low_rank_attention",

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+import torch
 import typer
 from rich.markup import escape
 
@@ -11,8 +12,8 @@ from quietgraph.cli.app import app
 from quietgraph.cli.console import results, say
 from quietgraph.cli.fit import split_pairs
 from quietgraph.cli.listings import RootOption
-from quietgraph.data import datasets
-from quietgraph.data.own_data import is_path
+from quietgraph.data.datasets import load_benchmark
+from quietgraph.data.load import is_path
 from quietgraph.graph.io import Encoding, ReadGraph, Understood
 from quietgraph.graph.io.convert import convert_graph, write_graph
 from quietgraph.graph.io.labels import edge_homophily
@@ -46,12 +47,11 @@ def convert(
 
 def _convert_dataset(name: str, target: Path, data_root: str | Path | None) -> Understood:
     """Write a dataset by name with the labels of its own split; test labels are left out."""
-    data = datasets.load(name, data_root=data_root)
-    graph, split = data.graph, data.split
-    shown = split.labelled.numpy()
+    data, _ = load_benchmark(name, data_root=data_root)
+    graph, known = data.graph, data.known
     labels = np.full(graph.num_nodes, None, dtype=object)
-    labels[shown] = data.clean_labels.numpy()[shown].tolist()
-    sizes = np.bincount(data.clean_labels.numpy()[shown], minlength=len(data.classes))
+    labels[known.numpy()] = data.codes[known].tolist()
+    sizes = torch.bincount(data.codes[known], minlength=len(data.classes)).tolist()
     understood = Understood(
         form=f"dataset {name}",
         nodes=graph.num_nodes,
@@ -59,8 +59,8 @@ def _convert_dataset(name: str, target: Path, data_root: str | Path | None) -> U
         features=graph.num_features,
         columns=(f"a matrix of {graph.num_features:,} columns",),
         label_column="its split, without test nodes",
-        classes={str(code): int(size) for code, size in enumerate(sizes)},
-        labelled=int(shown.sum()),
+        classes={str(code): size for code, size in enumerate(sizes)},
+        labelled=int(known.sum()),
         isolated=int((graph.adjacency.row_counts == 0).sum()),
         self_loops=0,
         duplicates=0,
@@ -68,8 +68,8 @@ def _convert_dataset(name: str, target: Path, data_root: str | Path | None) -> U
         homophily=edge_homophily(graph, labels),
         notes=graph.notes,
     )
-    ids = np.arange(graph.num_nodes).astype(object)
+    ids = data.node_ids.astype(object)
     matrix = Encoding("matrix")
-    read = ReadGraph(graph, labels, ids, matrix, understood, split.validation.numpy())
+    read = ReadGraph(graph, labels, ids, matrix, understood, data.split.validation.numpy())
     with folder_to_write(target) as folder:
         return write_graph(folder, read)

@@ -8,12 +8,11 @@ import torch
 import typer
 from rich.table import Table
 
-from quietgraph.bench.protocol import fit_observed
 from quietgraph.bench.theory import diagnose_on_dataset, read_embeddings
 from quietgraph.cli.app import app
 from quietgraph.cli.console import progress_bars, results
 from quietgraph.cli.listings import JsonOption, RootOption
-from quietgraph.data.datasets import load
+from quietgraph.data.datasets import load_benchmark
 from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import parse_noise
 from quietgraph.diagnose import BoundSettings, Diagnosis
@@ -61,15 +60,14 @@ def diagnose(  # noqa: PLR0917
         embeddings = embeddings or Path(source) / "embeddings.npy"
         source, noise, seed = facts["source"], facts["noise"], facts["seed"]
     setting = parse_noise(noise)
-    dataset = load(source, seed=seed, data_root=data_root)
+    clean, reference = load_benchmark(source, seed=seed, data_root=data_root)
     if embeddings is None:
         with progress_bars():
-            observed = apply_noise(dataset, setting, seed=seed)
-            model = fit_observed(get_method(method)(seed=seed), dataset, observed)
+            model = get_method(method)(seed=seed).fit(apply_noise(clean, setting, seed=seed))
         matrix = torch.from_numpy(model.embeddings_)
     else:
         matrix = read_embeddings(embeddings)
-    found = diagnose_on_dataset(dataset, matrix, setting, seed=seed, settings=settings)
+    found = diagnose_on_dataset(clean, reference, matrix, setting, seed=seed, settings=settings)
     _tell(found, source, out, as_json)
 
 

@@ -6,11 +6,12 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from quietgraph.bench.given import Given, given_of
+from quietgraph.bench.protocol import score
 from quietgraph.cli.app import app
 from quietgraph.cli.console import progress_bars, results, say
 from quietgraph.cli.listings import RootOption
@@ -27,8 +28,11 @@ from quietgraph.cli.scale import (
     set_parts,
     train_along,
 )
+from quietgraph.data.datasets import load_benchmark
+from quietgraph.data.load import is_path, load
+from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import NoiseSetting, parse_noise, warn_if_uninformative
-from quietgraph.data.own_data import OwnData, load
+from quietgraph.data.observation import Observation, Reference
 from quietgraph.embed.scale.checkpoint import use_checkpoints
 from quietgraph.embed.scale.parts import WHOLE_UP_TO
 from quietgraph.errors import InvalidParameterError
@@ -104,33 +108,34 @@ def fit(  # noqa: PLR0917
     set_parts(model, parts)
     alone = not (others or drop_suspects)
     with enter_world(distributed, model, alone=alone) as world:
-        data = load(
-            source, seed=seed, data_root=data_root, columns=split_pairs("--column", columns)
+        observed, reference = _observe(
+            source, setting, split_pairs("--column", columns), seed=seed, data_root=data_root
         )
-        given = given_of(data, setting, seed=seed)
-        if method is None and given.graph.num_nodes > WHOLE_UP_TO:
+        if method is None and observed.graph.num_nodes > WHOLE_UP_TO:
             name, model = DEFAULT_IN_PARTS, _make(DEFAULT_IN_PARTS, settings, seed)
-        folder = out or Path("runs") / f"{data.name}-{name}-{seed}"
+        folder = out or Path("runs") / f"{observed.name}-{name}-{seed}"
         checkpoints = checkpoints_for(folder, checkpoint, checkpoint_minutes, world, alone=alone)
         if not world.is_first:
-            train_along(model, given.graph, checkpoints)
+            train_along(model, observed.graph, checkpoints)
             return
-        _say_understood(given, setting)
+        _say_understood(observed, reference, setting)
         if method is None and name == DEFAULT_METHOD:
-            _say_unlike(given)
-        say_parts(model, given.graph, world)
-        given = given.correct(read_corrections(fix)) if fix else given
+            _say_heterophily(observed)
+        say_parts(model, observed.graph, world)
+        observed = observed.correct(read_corrections(fix)) if fix else observed
         with progress_bars(), use_checkpoints(checkpoints):
-            given = _fit_all(given, model, others, drop_suspects)
-    for change in given.changes:
+            learned = _fit_all(observed, model, others, drop_suspects)
+    for change in learned.changes:
         say(escape(change))
     run = FitRun(
         source=source,
         noise=str(setting),
         model=model,
-        given=given,
-        metrics=given.score(model),
-        beside={one: given.score(one) for one in others},
+        observation=learned,
+        reference=reference,
+        # Dropped labels count in the score: without those it disagrees with, any model looks good.
+        metrics=score(model, observed, reference),
+        beside={one: score(one, observed, reference) for one in others},
         command=_command(),
     )
     write_run(run, folder)
@@ -147,21 +152,41 @@ def _make(name: str, settings: list[str] | None, seed: int) -> NodeClassifier:
     return chosen(**parse_assignments(chosen, split_pairs("--set", settings)), seed=seed)
 
 
+def _observe(
+    source: str,
+    noise: NoiseSetting,
+    columns: dict[str, str],
+    *,
+    seed: int,
+    data_root: str | None,
+) -> tuple[Observation, Reference | None]:
+    """Return the observation, and true labels to score with where the source is a benchmark."""
+    if is_path(source) or columns:
+        if str(noise) != "none":
+            raise InvalidParameterError(
+                f"--noise needs clean labels to make wrong, and nobody knows those of {source}. "
+                "Leave it out, or name a dataset."
+            )
+        return load(source, seed=seed, columns=columns), None
+    clean, reference = load_benchmark(source, seed=seed, data_root=data_root)
+    return apply_noise(clean, noise, seed=seed), reference
+
+
 def _fit_all(
-    given: Given, model: NodeClassifier, others: list[NodeClassifier], drop_suspects: int
-) -> Given:
+    observed: Observation, model: NodeClassifier, others: list[NodeClassifier], drop_suspects: int
+) -> Observation:
     """Fit every model, and return what they were fitted on in the end."""
     if drop_suspects:
-        given = given.drop(given.fit(model).suspects(), drop_suspects)
+        observed = observed.drop(model.fit(observed).suspects(), drop_suspects)
     for one in [model, *others]:
-        given.fit(one)
+        one.fit(observed)
     model.suspects()
-    return given
+    return observed
 
 
 def _print_results(run: FitRun, folder: Path) -> None:
     scores = {"test accuracy": "test_accuracy", "macro-F1": "test_macro_f1"}
-    if run.own:
+    if run.reference is None:
         scores = {"agreement with held-out labels": "validation_accuracy"}
     table = Table("method", *scores, "seconds")
     for row in run.comparison():
@@ -172,32 +197,35 @@ def _print_results(run: FitRun, folder: Path) -> None:
     results.print(f"report: {folder / 'report.html'}")
 
 
-def _say_unlike(given: Given) -> None:
-    """Say where a method for unlike neighbours may do better than the default."""
-    alike = edge_homophily(given.graph, given.labels)
-    chance = chance_homophily(given.graph, given.labels)
-    if alike is not None and chance is not None and alike < chance:
+def _say_heterophily(observed: Observation) -> None:
+    """Say where a method for heterophilous graphs may do better than the default."""
+    labels = np.array([None if c < 0 else c for c in observed.codes.tolist()], dtype=object)
+    homophily = edge_homophily(observed.graph, labels)
+    chance = chance_homophily(observed.graph, labels)
+    if homophily is not None and chance is not None and homophily < chance:
         say(
-            f"[yellow]note:[/] {alike:.0%} of edges join equal labels, {chance:.0%} would by "
-            "chance. Where neighbours are unlike, tedgcn may do better: --beside tedgcn compares."
+            f"[yellow]note:[/] {homophily:.0%} of edges join equal labels, {chance:.0%} would by "
+            "chance. Under heterophily tedgcn may do better: --beside tedgcn compares."
         )
 
 
-def _say_understood(given: Given, setting: NoiseSetting) -> None:
-    data = given.data
-    if isinstance(data, OwnData):
-        for sentence in data.read.understood.sentences():
+def _say_understood(
+    observed: Observation, reference: Reference | None, setting: NoiseSetting
+) -> None:
+    if observed.understood is not None:
+        for sentence in observed.understood.sentences():
             say(escape(sentence))
+    if reference is None:
         return
-    graph, split = data.graph, data.split
+    graph, split = observed.graph, observed.split
     say(
-        f"{data.name}: {graph.num_nodes:,} nodes, {graph.num_edges:,} edges, "
-        f"{graph.num_features:,} features, {len(data.classes)} classes; "
-        f"{int(split.train.sum()):,} labels to train on and {int(split.validation.sum()):,} to "
-        f"choose by, {int(given.wrong().sum()):,} of these {int(split.labelled.sum()):,} made "
-        "wrong on purpose"
+        f"{observed.name}: {graph.num_nodes:,} nodes, {graph.num_edges:,} edges, "
+        f"{graph.num_features:,} features, {len(observed.classes)} classes; "
+        f"{int(split.train.sum()):,} training and {int(split.validation.sum()):,} validation "
+        f"labels, {int(reference.wrong(observed).sum()):,} of these "
+        f"{int(split.labelled.sum()):,} made wrong on purpose"
     )
-    warning = warn_if_uninformative(setting, len(data.classes))
+    warning = warn_if_uninformative(setting, len(observed.classes))
     if warning:
         say(f"[yellow]note:[/] {warning}")
 

@@ -10,8 +10,7 @@ from rich.markup import escape
 from quietgraph.cli.app import app
 from quietgraph.cli.console import results, say
 from quietgraph.cli.listings import RootOption
-from quietgraph.data.datasets import load
-from quietgraph.data.own_data import is_path
+from quietgraph.data.load import is_path, load
 from quietgraph.graph import Graph
 from quietgraph.graph.io import read_encoding, read_graph
 from quietgraph.methods import load_model

@@ -1,19 +1,20 @@
-"""Datasets by name: a graph, its true classes, and a split that the seed decides."""
+"""Benchmark datasets by name: an observation under the split of a seed, and true labels."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import torch
 
 from quietgraph.data.dataset_cache import read_cached
+from quietgraph.data.observation import Observation, Reference
 from quietgraph.data.sources import SOURCES, TEST, TRAIN, VALIDATION, RawDataset, find_root
 from quietgraph.data.splits import Split, count_split, per_class_split
 from quietgraph.errors import InvalidParameterError, UnknownNameError
-from quietgraph.graph import Graph, block_model, digits_graph
+from quietgraph.graph import block_model, digits_graph
 from quietgraph.rng import numpy_generator
-from quietgraph.types import UNKNOWN, Labels
+from quietgraph.types import UNKNOWN
 
 SPLIT_WORDS: Final = {
     "public": "20 a class train, 500 validation, 1000 test, always the same",
@@ -25,33 +26,17 @@ SPLIT_WORDS: Final = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Dataset:
-    """A graph to learn on and, for scoring only, its true classes."""
-
-    name: str
-    graph: Graph
-    clean_labels: Labels
-    classes: tuple[str, ...]  # names, in the order of the codes
-    split: Split
-
-    @cached_property
-    def labels(self) -> Labels:
-        """True classes of train and validation nodes, unknown elsewhere [nodes]: for `fit`."""
-        return torch.where(self.split.labelled, self.clean_labels, UNKNOWN)
-
-
 @dataclass(frozen=True)
 class DatasetInfo:
     """What is known of a dataset without reading it.
 
     Attributes:
-        name: As `load` takes it.
+        name: As `load_benchmark` takes it.
         nodes: Number of nodes.
         edges: Number of undirected edges, without loops and duplicates.
         features: Number of feature columns.
         classes: Number of classes.
-        homophily: Share of edges that join nodes of one class.
+        homophily: Fraction of edges that join nodes of one class.
         measured: Whether counts and homophily were measured here; else they are as published.
         split: The default split, in words.
         available: Whether it can be loaded without a download.
@@ -99,10 +84,12 @@ _FACTS: Final = {
 DATASETS: Final = tuple(_FACTS)
 
 
-def load(
+def load_benchmark(
     name: str, *, seed: int = 0, data_root: str | Path | None = None, split: str | None = None
-) -> Dataset:
-    """Return a dataset with the split of this seed.
+) -> tuple[Observation, Reference]:
+    """Return a dataset under the split of this seed, and its true labels to score with.
+
+    The observation holds the labels of training and validation nodes, without noise.
 
     Args:
         name: One of `DATASETS`.
@@ -118,9 +105,10 @@ def load(
     if chosen not in known:
         raise UnknownNameError(f"split of {name}", chosen, known)
     raw = _read_embedded(name) or read_cached(name, SOURCES[name], find_root(data_root))
-    num_classes = int(raw.labels.max()) + 1
-    classes = tuple(str(code) for code in range(num_classes))
-    return Dataset(name, raw.graph, raw.labels, classes, _split(raw, name, chosen, seed))
+    parts = _split(raw, name, chosen, seed)
+    codes = torch.where(parts.labelled, raw.labels, UNKNOWN)
+    classes = np.arange(int(raw.labels.max()) + 1)
+    return Observation(name, raw.graph, codes, classes, parts), Reference(raw.graph, raw.labels)
 
 
 def describe(name: str, *, data_root: str | Path | None = None) -> DatasetInfo:
@@ -146,7 +134,7 @@ def _facts(name: str) -> _Facts:
         return _FACTS[name]
     if Path(name).exists():
         raise InvalidParameterError(
-            f"'{name}' is a path, and load takes the name of a dataset ({', '.join(DATASETS)}). "
+            f"'{name}' is a path, not the name of a dataset ({', '.join(DATASETS)}). "
             "Read your own data with quietgraph.load, or quietgraph fit PATH."
         )
     raise UnknownNameError("dataset", name, DATASETS)

@@ -3,7 +3,10 @@
 import torch
 from torch import Tensor
 
+from quietgraph.rng import torch_generator
 from quietgraph.types import UNKNOWN, Labels, Mask
+
+HELD_OUT = 5  # one of so many labels is held out for validation
 
 
 def stratified_folds(labels: Labels, count: int, *, generator: torch.Generator) -> Tensor:
@@ -19,11 +22,7 @@ def stratified_folds(labels: Labels, count: int, *, generator: torch.Generator) 
     return folds
 
 
-def hold_out(labels: Labels, share: float, *, generator: torch.Generator) -> Mask:
-    """Return a stratified share of the labelled nodes, at least one and never all [nodes] bool."""
-    count = max(2, round(1 / share))
-    folds = stratified_folds(labels, count, generator=generator)
-    chosen = folds == 0
-    if not ((folds > 0).any()):
-        chosen[:] = False
-    return chosen
+def hold_out(labels: Labels, *, seed: int) -> Mask:
+    """Return a stratified fifth of the labelled nodes, at least one and never all [nodes] bool."""
+    folds = stratified_folds(labels, HELD_OUT, generator=torch_generator(seed, "hold out"))
+    return (folds == 0) & (folds > 0).any()

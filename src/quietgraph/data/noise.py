@@ -1,10 +1,10 @@
 """Wrong labels and shuffled attributes, drawn afresh for every seed.
 
-Noise touches what a method is given, never what it is scored on: labels of train and validation
+Noise touches what a method observes, never what it is scored on: labels of train and validation
 nodes are corrupted in one draw, all other labels are withheld.
 """
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,10 +14,10 @@ import scipy.stats
 import torch
 
 from quietgraph.data.attribute_noise import shuffle_attributes
-from quietgraph.data.datasets import Dataset
 from quietgraph.data.noise_setting import NoiseSetting, Transition, check_rate
+from quietgraph.data.observation import Observation
 from quietgraph.errors import InvalidParameterError, UnknownNameError
-from quietgraph.graph import CSR, Features, Graph
+from quietgraph.graph import CSR, Features
 from quietgraph.rng import numpy_generator
 from quietgraph.types import UNKNOWN, Labels, Mask
 
@@ -27,33 +27,29 @@ _SIMILARITY_TEMPERATURE = 0.1  # of the class means' cosines, which lie close to
 _INSTANCE_SPREAD = 0.1  # standard deviation of a node's own rate around the given one
 
 
-@dataclass(frozen=True, eq=False)
-class Observation:
-    """What a method is given of a dataset."""
+def apply_noise(clean: Observation, setting: NoiseSetting, *, seed: int) -> Observation:
+    """Return the observation as a method sees it under this noise and seed.
 
-    graph: Graph
-    labels: Labels  # noisy on train and validation, unknown elsewhere
+    The draw depends on the seed, the dataset's name and the kind and rate of the noise alone, so
+    every method sees the same one, and clean validation labels leave the training labels as they
+    were (exact counts excepted: they are then counted over the training nodes).
 
-
-def apply_noise(dataset: Dataset, setting: NoiseSetting, *, seed: int) -> Observation:
-    """Return the dataset as a method sees it under this noise and seed.
-
-    The draw depends on the seed, the dataset and the kind and rate of the noise alone, so every
-    method sees the same one, and clean validation labels leave the training labels as they were
-    (exact counts excepted: they are then counted over the training nodes).
+    Args:
+        clean: The labels are the true ones.
+        setting: Kind and rate of the noise.
+        seed: Of the draw.
     """
-    touched = dataset.split.train if setting.clean_validation else dataset.split.labelled
-    generator = numpy_generator(seed, "noise", dataset.name, setting.label_text)
-    labels = dataset.labels
+    touched = clean.split.train if setting.clean_validation else clean.split.labelled
+    generator = numpy_generator(seed, "noise", clean.name, setting.label_text)
+    codes, graph = clean.codes, clean.graph
     if setting.kind != "none":
-        chances = _chances(dataset, setting, generator)
-        labels = _corrupt(labels, touched, chances, setting.exact_count, generator)
-    graph = dataset.graph
+        probabilities = _class_probabilities(clean, setting, generator)
+        codes = draw_labels(codes, touched, probabilities, setting.exact_count, generator=generator)
     if setting.attribute_rate:
-        where = dataset.split.labelled
+        where = clean.split.labelled
         if setting.scope == "all":
             where = torch.ones_like(where)
-        purpose = ("attribute noise", dataset.name, repr(setting.attribute_rate))
+        purpose = ("attribute noise", clean.name, repr(setting.attribute_rate))
         features = shuffle_attributes(
             graph.features,
             setting.attribute_rate,
@@ -61,7 +57,7 @@ def apply_noise(dataset: Dataset, setting: NoiseSetting, *, seed: int) -> Observ
             generator=numpy_generator(seed, *purpose),
         )
         graph = graph.with_features(features)
-    return Observation(graph, labels)
+    return replace(clean, graph=graph, codes=codes)
 
 
 def transition_matrix(
@@ -72,18 +68,18 @@ def transition_matrix(
     similarity: Transition | None = None,
     generator: np.random.Generator | None = None,
 ) -> Transition:
-    """Return the chance of each given class (column) for each true class (row), both [classes].
+    """Return the probability of each observed class (column) for each true class (row).
 
     The diagonal is 1 - rate. The rest of a row goes evenly to all other classes (`symmetric`), to
     the previous class index, from the first to the last (`asymmetric`), in proportion to the
-    similarity of the classes (`similarity`), or in random shares (`random`).
+    similarity of the classes (`similarity`), or in random proportions (`random`).
 
     Args:
         kind: `symmetric`, `asymmetric`, `similarity` or `random`.
-        rate: Chance of a wrong label, 0 to 1.
+        rate: Probability of a wrong label, 0 to 1.
         num_classes: Number of classes, at least 2.
         similarity: Positive weights of class pairs [classes, classes], for `similarity`.
-        generator: Source of the shares, for `random`.
+        generator: Source of the proportions, for `random`.
     """
     check_rate(rate, "noise rate")
     if num_classes < 2:
@@ -95,27 +91,6 @@ def transition_matrix(
     matrix: Transition = rate * weights / weights.sum(axis=1, keepdims=True)
     np.fill_diagonal(matrix, 1 - rate)
     return matrix
-
-
-def corrupt_labels(
-    clean_labels: Labels,
-    where: Mask,
-    transition: Transition,
-    *,
-    generator: np.random.Generator,
-    exact_count: bool = False,
-) -> Labels:
-    """Return the labels with each known one in `where` replaced by a draw from its row.
-
-    Args:
-        clean_labels: Class of each node [nodes]; unknown ones stay unknown.
-        where: Nodes whose labels may change [nodes].
-        transition: Chance of each given class for each true class [classes, classes].
-        generator: Source of the draws; the draw of a node does not depend on `where`.
-        exact_count: Change exactly round(n * rate) labels of a class with n nodes in `where`.
-    """
-    chances = transition[clean_labels.clamp(min=0).cpu().numpy()]
-    return _corrupt(clean_labels, where, chances, exact_count, generator)
 
 
 def class_similarity(features: Features, labels: Labels, num_classes: int) -> Transition:
@@ -133,7 +108,7 @@ def class_similarity(features: Features, labels: Labels, num_classes: int) -> Tr
     return similarity
 
 
-def instance_chances(
+def instance_probabilities(
     features: Features,
     labels: Labels,
     rate: float,
@@ -141,10 +116,10 @@ def instance_chances(
     *,
     generator: np.random.Generator,
 ) -> Transition:
-    """Return each node's own chances of the given classes [nodes, classes].
+    """Return each node's own probabilities of the observed classes [nodes, classes].
 
     A node's rate is drawn from a normal distribution around `rate`, cut to 0 ... 1. Where it is
-    wrong, class j is given with a chance of softmax_j(x W) over the other classes: x are the
+    wrong, class j is observed with probability softmax_j(x W) over the other classes: x are the
     node's features, scaled to unit length, and W [features, classes] is one random matrix per
     true class, so that similar nodes are mistaken for the same class.
 
@@ -166,41 +141,43 @@ def instance_chances(
         lengths = np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64)).reshape(-1, 1)
         scores[members] = (rows @ weights) / np.maximum(lengths, 1e-12)
         scores[members, code] = -np.inf
-    chances = scipy.special.softmax(scores, axis=1)
+    probabilities = scipy.special.softmax(scores, axis=1)
     rates = np.zeros(len(codes))
     if rate > 0:
         low, high = -rate / _INSTANCE_SPREAD, (1 - rate) / _INSTANCE_SPREAD
         around = scipy.stats.truncnorm(low, high, loc=rate, scale=_INSTANCE_SPREAD)
         rates = around.rvs(len(codes), random_state=generator)
-    chances *= rates[:, None]
-    chances[np.arange(len(codes)), codes.clip(0)] = 1 - rates
-    return np.asarray(chances)
+    probabilities *= rates[:, None]
+    probabilities[np.arange(len(codes)), codes.clip(0)] = 1 - rates
+    return np.asarray(probabilities)
 
 
-def _chances(dataset: Dataset, setting: NoiseSetting, generator: np.random.Generator) -> Transition:
-    """Return the chance of each given class for each node [nodes, classes]."""
-    num_classes = len(dataset.classes)
-    features = dataset.graph.features
+def _class_probabilities(
+    clean: Observation, setting: NoiseSetting, generator: np.random.Generator
+) -> Transition:
+    """Return the probability of each observed class for each node [nodes, classes]."""
+    num_classes = len(clean.classes)
+    features = clean.graph.features
     if setting.kind == "instance":
-        return instance_chances(
-            features, dataset.labels, setting.rate, num_classes, generator=generator
+        return instance_probabilities(
+            features, clean.codes, setting.rate, num_classes, generator=generator
         )
     if setting.matrix is not None:
         matrix = np.array(setting.matrix)
         if len(matrix) != num_classes:
             raise InvalidParameterError(
                 f"the transition matrix '{setting.matrix_path}' must be {num_classes} x "
-                f"{num_classes}, one row per class of {dataset.name}, got {len(matrix)} x "
+                f"{num_classes}, one row per class of {clean.name}, got {len(matrix)} x "
                 f"{len(matrix)}."
             )
     else:
         similarity = None
         if setting.kind == "similarity":
-            similarity = class_similarity(features, dataset.labels, num_classes)
+            similarity = class_similarity(features, clean.codes, num_classes)
         matrix = transition_matrix(
             setting.kind, setting.rate, num_classes, similarity=similarity, generator=generator
         )
-    rows: Transition = matrix[dataset.labels.clamp(min=0).numpy()]
+    rows: Transition = matrix[clean.codes.clamp(min=0).numpy()]
     return rows
 
 
@@ -210,7 +187,7 @@ def _wrong_weights(
     similarity: Transition | None,
     generator: np.random.Generator | None,
 ) -> Transition:
-    """Return how the wrong labels of each class are shared out, but for the diagonal."""
+    """Return how the wrong labels of each class are distributed, but for the diagonal."""
     if kind == "symmetric":
         return np.ones((num_classes, num_classes))
     if kind == "asymmetric":
@@ -227,17 +204,27 @@ def _wrong_weights(
     raise UnknownNameError("transition matrix", kind, known)
 
 
-def _corrupt(
+def draw_labels(
     labels: Labels,
     where: Mask,
-    chances: Transition,
-    exact_count: bool,
+    probabilities: Transition,
+    exact_count: bool = False,
+    *,
     generator: np.random.Generator,
 ) -> Labels:
+    """Return the labels with each known one in `where` replaced by a draw from its row.
+
+    Args:
+        labels: True class of each node [nodes]; unknown ones stay unknown.
+        where: Nodes whose labels may change [nodes].
+        probabilities: Of each observed class [nodes, classes].
+        exact_count: Change exactly round(n * rate) labels of a class with n nodes in `where`.
+        generator: Source of the draws; the draw of a node does not depend on `where`.
+    """
     lots, picks = generator.random((2, len(labels)))
     codes = labels.cpu().numpy().copy()
     nodes = np.flatnonzero(where.cpu().numpy() & (codes != UNKNOWN))
-    wrong = chances[nodes]
+    wrong = probabilities[nodes]
     wrong[np.arange(len(nodes)), codes[nodes]] = 0
     rates = wrong.sum(axis=1)
     flipped = np.flatnonzero(lots[nodes] < rates)

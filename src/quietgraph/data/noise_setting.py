@@ -39,7 +39,7 @@ class NoiseSetting:
         exact_count: Flip exactly the expected number of labels in each class.
         clean_validation: Leave the validation labels clean.
         matrix_path: CSV file of the transition matrix, for the kind `custom`.
-        attribute_rate: Share of each node's feature positions that are shuffled.
+        attribute_rate: Fraction of each node's feature positions that are shuffled.
         matrix: Its rows, read once, so that the setting means the same on another machine.
     """
 
@@ -123,7 +123,7 @@ def parse_noise(text: str) -> NoiseSetting:
 
 def warn_if_uninformative(setting: NoiseSetting, num_classes: int) -> str | None:
     """Return one sentence where the labels cannot tell the true class, else None."""
-    true, likeliest_wrong = _chances(setting, num_classes)
+    true, likeliest_wrong = _probabilities(setting, num_classes)
     if num_classes < 2 or true > likeliest_wrong + 1e-9:
         return None
     subject = f"{setting.label_text} with {num_classes} classes"
@@ -131,12 +131,12 @@ def warn_if_uninformative(setting: NoiseSetting, num_classes: int) -> str | None
         relation = "as likely as" if math.isclose(true, likeliest_wrong) else "likelier than"
         return f"{subject} hides the truth: a wrong class is {relation} the true one."
     if math.isclose(true, likeliest_wrong):
-        return f"{subject} carries no information: every class is equally likely to be given."
-    return f"{subject} misleads: each wrong class is likelier to be given than the true one."
+        return f"{subject} carries no information: every class is equally likely."
+    return f"{subject} misleads: each wrong class is likelier than the true one."
 
 
 def check_rate(rate: float, subject: str) -> None:
-    """Raise where a share does not lie between 0 and 1."""
+    """Raise where a fraction does not lie between 0 and 1."""
     if not 0 <= rate <= 1:  # also catches NaN
         raise InvalidParameterError(
             f"the {subject} must lie between 0 and 1, got {rate:g}. Write 0.4 for 40 %."
@@ -217,8 +217,8 @@ def _rate_text(rate: float) -> str:
     return repr(float(rate)).removesuffix(".0")
 
 
-def _chances(setting: NoiseSetting, num_classes: int) -> tuple[float, float]:
-    """Return the chance of the true class and of the likeliest wrong one, in the worst class."""
+def _probabilities(setting: NoiseSetting, num_classes: int) -> tuple[float, float]:
+    """Return the probability of the true class and of the likeliest wrong one, at worst."""
     if setting.kind == "asymmetric":
         return 1 - setting.rate, setting.rate
     if setting.matrix is not None:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from quietgraph.errors import InvalidLabelsError, InvalidParameterError
-from quietgraph.types import Labels, Mask
+from quietgraph.types import UNKNOWN, Labels, Mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +35,27 @@ class Split:
     def labelled(self) -> Mask:
         """Nodes whose labels a method may see: train and validation [nodes]."""
         return self.train | self.validation
+
+
+def split_labelled(labels: Labels, validation: Mask) -> Split:
+    """Return the labelled nodes as validation nodes and, the others, training nodes.
+
+    Args:
+        labels: Class of each node, -1 = unknown [nodes].
+        validation: Nodes whose labels are held out; unlabelled ones do not count [nodes].
+    """
+    known = labels != UNKNOWN
+    train, held_out = known & ~validation, known & validation
+    if not train.any():
+        raise InvalidLabelsError(
+            "validation must leave labels to train on, but it holds all of them."
+        )
+    if not held_out.any():
+        raise InvalidLabelsError(
+            "validation must hold some labelled nodes, but it holds none. "
+            "Leave it out to hold out a stratified fifth."
+        )
+    return Split(train, held_out, torch.zeros_like(train))
 
 
 def per_class_split(

@@ -6,7 +6,6 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pandas as pd
 
-from quietgraph.data.own_data import OwnData
 from quietgraph.report.fit_run import FitRun
 from quietgraph.types import UNKNOWN
 
@@ -45,15 +44,15 @@ def answers(run: FitRun) -> Answers:
 
     Own data has no right labels to be judged by, so there the given ones judge.
     """
-    model, data = run.model, run.given.data
-    if isinstance(data, OwnData):
+    model = run.model
+    if run.reference is None:
         codes = model.task_.labels.cpu().numpy()
         judging = codes != UNKNOWN
         labels, words = model.classes_[codes[judging]], "given labels, each unseen by its judge"
         chances = np.asarray(model.out_of_fold_)[judging]
     else:
-        judging = data.split.test.numpy()
-        labels, words = data.clean_labels.numpy()[judging], "clean labels of the test nodes"
+        judging = run.observation.split.test.numpy()
+        labels, words = run.reference.codes.numpy()[judging], "clean labels of the test nodes"
         chances = model.predict_proba()[judging]
     best = chances.argmax(axis=1)
     return Answers(words, _texts(labels), _texts(model.classes_[best]), chances.max(axis=1))

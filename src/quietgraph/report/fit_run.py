@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from quietgraph.bench.given import Given
 from quietgraph.bench.protocol import versions
-from quietgraph.data.own_data import OwnData
+from quietgraph.data.observation import Observation, Reference
 from quietgraph.errors import UnwritablePathError
 from quietgraph.files import whole_file, whole_folder
 from quietgraph.graph.io.encoding import ENCODING_FILE
@@ -25,22 +24,25 @@ DECISIONS_FILE = "decisions.sqlite"  # kept in the run folder by `quietgraph rev
 class FitRun:
     """A fitted model, what it was fitted on, and how it scored.
 
-    Only a dataset by name has clean labels to score against; own data is scored by agreement
-    with given labels that were held out, and nothing else is claimed of it.
+    Only a dataset by name has reference labels to score against; own data is scored by agreement
+    with observed labels that were held out, and nothing else is claimed of it.
     """
 
     source: str
     noise: str
     model: NodeClassifier
-    given: Given
+    observation: Observation
+    reference: Reference | None  # None for own data, whose true labels nobody knows
     metrics: dict[str, float]
     beside: dict[NodeClassifier, dict[str, float]]  # other models on the same labels
     command: str
 
     @property
-    def own(self) -> OwnData | None:
-        """The user's own data; None for a dataset by name."""
-        return self.given.data if isinstance(self.given.data, OwnData) else None
+    def wrong(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Labels that are known to be wrong [nodes]; of own data none is known to be."""
+        if self.reference is None:
+            return np.zeros(self.observation.graph.num_nodes, dtype=bool)
+        return self.reference.wrong(self.observation).numpy()
 
     @cached_property
     def suspects(self) -> pd.DataFrame:
@@ -49,7 +51,7 @@ class FitRun:
 
     def suspects_with_ids(self) -> pd.DataFrame:
         """Return the suspects with the user's own node ids."""
-        return self.suspects.assign(node=self.given.node_ids[self.suspects["node"]])
+        return self.suspects.assign(node=self.observation.node_ids[self.suspects["node"]])
 
     def comparison(self) -> list[dict[str, Any]]:
         """Return one row of scores per fitted method, this one first."""
@@ -61,7 +63,7 @@ class FitRun:
 
     def suspects_sentence(self) -> str:
         """Return how many labels look wrong, and how many of those that are so are among them."""
-        table, wrong = self.suspects, self.given.wrong()
+        table, wrong = self.suspects, self.wrong
         accused = table[table["suggested"] != table["given"]]
         looks = f"{len(accused)} of {len(table)} labels look wrong"
         if not len(accused) and not wrong.any():
@@ -76,13 +78,10 @@ class FitRun:
             f"that are, and {hits} of the {len(first)} most suspicious"
         )
 
-    def _count_classes(self) -> int:
-        data = self.given.data
-        return len(self.model.classes_ if isinstance(data, OwnData) else data.classes)
-
     def facts(self) -> dict[str, Any]:
         """Return everything that made this run and came of it, as plain JSON values."""
-        graph, table = self.given.data.graph, self.suspects
+        graph, table = self.observation.graph, self.suspects
+        understood = self.observation.understood
         return {
             "source": self.source,
             "method": method_name(type(self.model)),
@@ -94,16 +93,16 @@ class FitRun:
                 "nodes": graph.num_nodes,
                 "edges": graph.num_edges,
                 "features": graph.num_features,
-                "classes": self._count_classes(),
+                "classes": len(self.observation.classes),
                 "fingerprint": graph.fingerprint,
                 "notes": list(graph.notes),
-                "understood": self.own.read.understood.to_dict() if self.own else None,
+                "understood": understood.to_dict() if understood else None,
             },
             "labels": {
                 "given": len(table),
                 "look_wrong": int((table["suggested"] != table["given"]).sum()),
                 "probably_wrong": int(table["is_issue"].sum()),
-                "changes": list(self.given.changes),
+                "changes": list(self.observation.changes),
             },
             "metrics": self.metrics,
             "chosen": self.model.notes_,
@@ -158,14 +157,14 @@ def _fill(run: FitRun, folder: Path) -> None:
     from quietgraph.report.page import render_page  # noqa: PLC0415  (it imports FitRun)
 
     model = run.model
-    chances = model.predict_proba()
-    predictions = predictions_table(chances, model.classes_, run.given.node_ids)
+    node_ids = run.observation.node_ids
+    predictions = predictions_table(model.predict_proba(), model.classes_, node_ids)
     write_table(predictions, folder / "predictions.csv")
     write_table(run.suspects_with_ids(), folder / "suspects.csv")
     np.save(folder / "embeddings.npy", model.embeddings_)
     model.save(folder / "model")
-    if run.own:
-        encoding = run.own.read.encoding.to_json()
-        (folder / "model" / ENCODING_FILE).write_text(encoding, encoding="utf-8")
+    encoding = run.observation.encoding
+    if encoding is not None:
+        (folder / "model" / ENCODING_FILE).write_text(encoding.to_json(), encoding="utf-8")
     (folder / RUN_FILE).write_text(json.dumps(run.facts(), indent=1), encoding="utf-8")
     (folder / "report.html").write_text(render_page(run), encoding="utf-8")

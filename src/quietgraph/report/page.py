@@ -10,7 +10,6 @@ from torch import from_numpy
 
 from quietgraph.bench.theory import diagnose_on_dataset
 from quietgraph.data.noise_setting import parse_noise
-from quietgraph.data.own_data import OwnData
 from quietgraph.diagnose import Diagnosis
 from quietgraph.report.answers import Answers, answers
 from quietgraph.report.fit_figures import (
@@ -78,11 +77,15 @@ def _ours(text: str) -> Markup:
 
 
 def _diagnose(run: FitRun) -> Diagnosis:
-    data = run.given.data
-    if isinstance(data, OwnData):
+    if run.reference is None:
         return run.model.diagnose()
-    embeddings, setting = from_numpy(run.model.embeddings_), parse_noise(run.noise)
-    return diagnose_on_dataset(data, embeddings, setting, seed=run.model.seed)
+    return diagnose_on_dataset(
+        run.observation,
+        run.reference,
+        from_numpy(run.model.embeddings_),
+        parse_noise(run.noise),
+        seed=run.model.seed,
+    )
 
 
 def _figures(run: FitRun, diagnosis: Diagnosis, judged: Answers) -> dict[str, str]:
@@ -93,7 +96,7 @@ def _figures(run: FitRun, diagnosis: Diagnosis, judged: Answers) -> dict[str, st
         "Training": training_curves(run.model.history_),
         "Spectrum of K before and after attention": spectra(diagnosis),
     }
-    if run.own:
+    if run.reference is None:
         held = projections(diagnosis, labels="given labels")
         return {**shown, "What each direction holds": held}
     return {

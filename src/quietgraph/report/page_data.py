@@ -28,7 +28,7 @@ def page_data(run: FitRun) -> dict[str, Any]:
         "classes": [str(name) for name in run.model.classes_],
         "points": _points(run, nodes, ids),
         "suspects": _rows(run, suspects.head(shown)),
-        "nodes": run.given.graph.num_nodes,
+        "nodes": run.observation.graph.num_nodes,
         "accused": len(suspects),
     }
     # The decisions that a browser keeps belong to this table of suspects and to no other.
@@ -45,13 +45,13 @@ def script_json(value: Any) -> str:
 
 def _drawn_nodes(run: FitRun, accused: _Array) -> tuple[_Array, list[str], int]:
     """Return positions and ids of the nodes to draw, and how many of the first are suspects."""
-    others = np.setdiff1d(np.arange(run.given.graph.num_nodes), accused)
+    others = np.setdiff1d(np.arange(run.observation.graph.num_nodes), accused)
     draws = numpy_generator(run.model.seed, "nodes on the map")
     room = max(0, MAX_POINTS - len(accused))
     if len(others) > room:
         others = np.sort(draws.choice(others, size=room, replace=False))
     nodes = np.concatenate([accused, others]).astype(np.int64)
-    ids = [id_key(node) for node in run.given.node_ids[nodes]]
+    ids = [id_key(node) for node in run.observation.node_ids[nodes]]
     sizes = np.cumsum([len(text.encode("utf-8", "replace")) + 3 for text in ids])
     fitting = int(np.searchsorted(sizes, _MAX_ID_BYTES, side="right"))
     return nodes[:fitting], ids[:fitting], min(len(accused), fitting)
@@ -82,7 +82,7 @@ def _rows(run: FitRun, suspects: pd.DataFrame) -> dict[str, list[Any]]:
     }
     votes = [f"{voters}_{label}" for voters in VOTERS for label in ("given", "suggested")]
     rows |= {name: _rounded(suspects[name], 2) for name in votes if name in suspects}
-    wrong = run.given.wrong()
+    wrong = run.wrong
     if wrong.any():
         rows["wrong"] = wrong[suspects["node"]].astype(int).tolist()
     return rows

@@ -4,22 +4,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from quietgraph.errors import QuietgraphError
 from quietgraph.graph.io import read_corrections
 
-LABELS = np.array(["cat", "dog", None, "cat"], dtype=object)
+CODES, CLASSES = torch.tensor([0, 1, -1, 0]), np.array(["cat", "dog"])
 IDS = ["a", "b", "c", "d"]
 
 
 def corrected(path: Path, text: str) -> list[str | None]:
     (path / "fix.csv").write_text(text)
-    return read_corrections(path / "fix.csv").apply(LABELS, IDS).tolist()
+    codes = read_corrections(path / "fix.csv").apply(CODES, CLASSES, IDS).tolist()
+    return [None if code < 0 else str(CLASSES[code]) for code in codes]
 
 
 def test_labels_by_node(tmp_path: Path) -> None:
     assert corrected(tmp_path, "node,label\na,dog\nc,cat\nd,\n") == ["dog", "dog", "cat", "cat"]
-    assert LABELS.tolist() == ["cat", "dog", None, "cat"]
+    assert CODES.tolist() == [0, 1, -1, 0]
 
 
 def test_decisions_on_suspects(tmp_path: Path) -> None:
@@ -35,9 +37,9 @@ def test_a_label_beats_a_decision(tmp_path: Path) -> None:
 
 def test_numbers_are_matched_as_texts(tmp_path: Path) -> None:
     (tmp_path / "fix.csv").write_text("node,label\n7,1\n")
-    labels = np.array([0, 1, None], dtype=object)
-    fixed = read_corrections(tmp_path / "fix.csv").apply(labels, np.array([7, 8, 9]))
-    assert fixed.tolist() == [1, 1, None]
+    ids, codes = np.array([7, 8, 9]), torch.tensor([0, 1, -1])
+    fixed = read_corrections(tmp_path / "fix.csv").apply(codes, np.array([0, 1]), ids)
+    assert fixed.tolist() == [1, 1, -1]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from quietgraph.classify import accuracy, centre_rows, fit_linear, mean_direction
+from quietgraph.data.observation import observe
 from quietgraph.methods import EmbeddingCache, use_cache
 from quietgraph.methods.base.contrastive import PROBES, fit_probe, probe_scores
 from quietgraph.methods.base.node_classifier import NodeClassifier
@@ -24,7 +25,7 @@ METHODS = [ARIEL, GraphCL, SFA, SUGRL]
 
 def _task_and_embeddings() -> tuple[Task, Tensor, Any]:
     problem, labels, validation = small_problem()
-    task, _ = make_task(problem.graph, labels, validation, seed=0)
+    task, _ = make_task(observe(problem.graph, labels, validation), seed=0)
     draws = torch.Generator().manual_seed(0)
     classes = torch.from_numpy(problem.classes)
     embeddings = torch.eye(3, 8)[classes] + 0.4 * torch.randn(120, 8, generator=draws)

@@ -1,6 +1,7 @@
 import numpy as np
 import torch
 
+from quietgraph.data.observation import observe
 from quietgraph.graph import LabelledGraph, block_model
 from quietgraph.methods.base.task import Task, make_task
 from quietgraph.methods.linked.nrgnn import NRGNN, _Trainer
@@ -13,7 +14,7 @@ def problem() -> tuple[LabelledGraph, np.ndarray]:
 
 def small_task() -> Task:
     drawn, labels = problem()
-    return make_task(drawn.graph, labels, None, 0)[0]
+    return make_task(observe(drawn.graph, labels), 0)[0]
 
 
 def test_no_sure_node_costs_nothing() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from quietgraph.errors import UnknownNameError, UnreadableFileError
 from quietgraph.graph.io.csv_file import read_csv
 from quietgraph.graph.io.raw import id_key
+from quietgraph.types import UNKNOWN, Labels
 
 DECISIONS: Final = ("accept", "keep", "unsure", "drop")
 _NODE_NAMES: Final = ("node", "id", "node_id")
@@ -24,25 +25,26 @@ class Corrections:
     path: Path
     labels: Mapping[str, str]
 
-    def apply(self, labels: _Array, node_ids: Sequence[Any] | _Array) -> _Array:
-        """Return the labels with the corrections in them [nodes] object.
+    def apply(self, codes: Labels, classes: _Array, node_ids: Sequence[Any] | _Array) -> Labels:
+        """Return the class codes with the corrections in them [nodes].
 
         Args:
-            labels: As given, None = unknown [nodes] object; their values are the known classes.
+            codes: Observed class of each node, -1 = unknown [nodes].
+            classes: Label value of each code [classes].
             node_ids: Of the nodes [nodes].
         """
-        classes = {str(label): label for label in labels if label is not None}
+        known = {str(label): code for code, label in enumerate(classes)}
         places = {id_key(node): place for place, node in enumerate(node_ids)}
-        changed = labels.copy()
+        changed = codes.clone()
         for node, label in self.labels.items():
             if node not in places:
                 raise UnreadableFileError(
                     f"{self.path} corrects the node '{node}', which is not in the graph. "
                     "Check its id."
                 )
-            if label != _DROP and label not in classes:
-                raise UnknownNameError(f"class (node '{node}' of {self.path})", label, classes)
-            changed[places[node]] = None if label == _DROP else classes[label]
+            if label != _DROP and label not in known:
+                raise UnknownNameError(f"class (node '{node}' of {self.path})", label, known)
+            changed[places[node]] = UNKNOWN if label == _DROP else known[label]
         return changed
 
 

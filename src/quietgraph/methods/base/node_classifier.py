@@ -22,7 +22,7 @@ from quietgraph.classify.label_issues.suspects import (
     neighbour_shares,
     with_votes,
 )
-from quietgraph.data.labels import labels_of_pyg
+from quietgraph.data.observation import observe
 from quietgraph.diagnose import Diagnosis, diagnose_embedding, estimate_noise
 from quietgraph.errors import (
     InvalidGraphError,
@@ -89,17 +89,15 @@ class NodeClassifier(metaclass=Parameterised):
         """Learn from a graph and its partly wrong labels.
 
         Args:
-            graph: A `Graph`, or a PyG `Data` (alone: with y, train_mask and val_mask).
+            graph: A `Graph`; or alone, an `Observation` of `quietgraph.load` or a PyG `Data` with
+                y, train_mask and val_mask.
             labels: One entry per node, in any type; -1, None or NaN = unknown.
             validation: Mask or indices of labelled nodes that are held out for choices; without
                 it a stratified fifth of the labels is held out.
         """
         check_parameters(self)
-        if not isinstance(graph, Graph):
-            if labels is None:
-                labels, validation = labels_of_pyg(graph)
-            graph = Graph.from_pyg(graph)
-        task, self.classes_ = make_task(graph, labels, validation, self.seed)
+        observation = observe(graph, labels, validation, seed=self.seed)
+        task, self.classes_ = make_task(observation, self.seed)
         started = time.perf_counter()
         self._keep(self._run(task), task)
         self.seconds_ = time.perf_counter() - started

@@ -8,14 +8,12 @@ import torch
 from torch import Tensor
 
 from quietgraph.data.folds import hold_out
-from quietgraph.data.labels import check_mask, encode_labels
+from quietgraph.data.observation import Observation
+from quietgraph.data.splits import split_labelled
 from quietgraph.embed import History
 from quietgraph.errors import InvalidLabelsError
 from quietgraph.graph import Graph
-from quietgraph.rng import torch_generator
 from quietgraph.types import UNKNOWN, Embeddings, Labels, Mask, Scores
-
-_HELD_OUT_SHARE = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +35,8 @@ class Task:
     def without(self, nodes: Mask) -> "Task":
         """Return the task with the labels of some nodes hidden and validation drawn anew."""
         labels = torch.where(nodes, torch.full_like(self.labels, UNKNOWN), self.labels)
-        return _split_labels(self.graph, labels, None, self.num_classes, self.seed)
+        split = split_labelled(labels, hold_out(labels, seed=self.seed))
+        return replace(self, labels=labels, train=split.train, validation=split.validation)
 
     def to(self, device: torch.device) -> "Task":
         """Return the task on a device."""
@@ -56,29 +55,19 @@ class Fitted:
     notes: dict[str, float] = field(default_factory=dict)  # choices worth telling, by name
 
 
-def make_task(
-    graph: Graph, labels: Any, validation: Any, seed: int
-) -> tuple[Task, np.ndarray[Any, Any]]:
-    """Return the checked task and the label value of each class code."""
-    codes, classes = encode_labels(labels, graph.num_nodes)
-    mask = None if validation is None else check_mask(validation, graph.num_nodes)
-    return _split_labels(graph, codes, mask, len(classes), seed), classes
+def make_task(observation: Observation, seed: int) -> tuple[Task, np.ndarray[Any, Any]]:
+    """Return the task of an observation and the label value of each of its class codes.
 
-
-def _split_labels(
-    graph: Graph, codes: Labels, validation: Mask | None, num_classes: int, seed: int
-) -> Task:
-    known = codes != UNKNOWN
-    if validation is None:
-        validation = hold_out(codes, _HELD_OUT_SHARE, generator=torch_generator(seed, "hold out"))
-    held_out, train = known & validation, known & ~validation
-    if not train.any():
+    A class of which no label was observed has no code in the task.
+    """
+    codes, known = observation.codes, observation.known
+    seen, found = torch.unique(codes[known], return_inverse=True)
+    if len(seen) < 2:
         raise InvalidLabelsError(
-            "validation must leave labels to train on, but it holds all of them."
+            f"labels must have at least two classes, got {len(seen)}. Label more nodes."
         )
-    if not held_out.any():
-        raise InvalidLabelsError(
-            "validation must hold some labelled nodes, but it holds none. "
-            "Leave it out to let the method hold out a fifth."
-        )
-    return Task(graph, codes, train, held_out, num_classes, seed)
+    codes = codes.clone()
+    codes[known] = found
+    split = split_labelled(codes, observation.split.validation)
+    task = Task(observation.graph, codes, split.train, split.validation, len(seen), seed)
+    return task, observation.classes[seen.numpy()]
