@@ -15,7 +15,7 @@ import torch
 
 from quietgraph.errors import InvalidParameterError, NotFittedError, NotInductiveError
 from quietgraph.graph import Graph, LabelledGraph, block_model
-from quietgraph.methods import NodeClassifier, load_model
+from quietgraph.methods import NodeClassifier, Task, load_model
 from quietgraph.params import parameters
 
 Method = type[NodeClassifier]
@@ -163,10 +163,47 @@ def check_saves_and_loads(method: Method) -> None:
     np.testing.assert_array_equal(loaded.predict(), model.predict())
     np.testing.assert_array_equal(loaded.predict_proba(), model.predict_proba())
     np.testing.assert_array_equal(loaded.embeddings_, model.embeddings_)
-    assert loaded.suspects().equals(model.suspects())
+    _raises(NotFittedError, loaded.suspects)
     if method.is_inductive():
         graph = problem.graph
         np.testing.assert_allclose(loaded.predict_proba(graph), model.predict_proba(graph))
+
+
+def check_saves_suspects_that_were_found(method: Method) -> None:
+    """A model saved after `suspects()` has them when it is loaded, and the noise estimate."""
+    problem, labels, validation = small_problem()
+    model = _fit(method, problem.graph, labels, validation)
+    assert model.diagnose().noise_estimate is None
+    suspects = model.suspects()
+    with tempfile.TemporaryDirectory() as scratch:
+        loaded = load_model(model.save(Path(scratch) / "model"), method=method)
+    assert loaded.suspects().equals(suspects)
+    assert loaded.diagnose().noise_estimate is not None
+
+
+def check_accessors_train_nothing(method: Method) -> None:
+    """After `fit`, only `suspects()` fits again, and only once; `save` and `diagnose` read."""
+    problem, labels, validation = small_problem()
+    model = _fit(method, problem.graph, labels, validation)
+    fits: list[Any] = []
+    usual = model._fold_scores
+
+    def counted(task: Task) -> Any:
+        fits.append(task)
+        return usual(task)
+
+    model.__dict__["_fold_scores"] = counted
+    with tempfile.TemporaryDirectory() as scratch:
+        model.save(Path(scratch) / "model")
+        model.diagnose()
+        model.predict_proba()
+    assert not fits
+    model.suspects()
+    count = len(fits)
+    assert count
+    model.suspects(columns="evidence")
+    model.diagnose()
+    assert len(fits) == count
 
 
 def check_answers_for_new_graphs_or_says_why(method: Method) -> None:
@@ -219,6 +256,8 @@ CHECKS: tuple[Callable[[Method], None], ...] = (
     check_takes_sparse_features,
     check_names_suspects,
     check_saves_and_loads,
+    check_saves_suspects_that_were_found,
+    check_accessors_train_nothing,
     check_answers_for_new_graphs_or_says_why,
     check_keeps_scikit_learn_manners,
 )

@@ -104,6 +104,7 @@ def _checked(
 
 
 def _restore(model: NodeClassifier, facts: dict[str, Any], tensors: dict[str, Any]) -> None:
+    model.loaded_ = True
     model.classes_ = np.array(facts["classes"])
     model.scores_ = tensors["scores"]
     model.embeddings_ = tensors["embeddings"].numpy()

@@ -61,6 +61,7 @@ class NodeClassifier(metaclass=Parameterised):
         default=None, init=False, repr=False
     )
     votes_: dict[str, Tensor] | None = field(default=None, init=False, repr=False)
+    loaded_: bool = field(default=False, init=False, repr=False)  # then the graph is not here
 
     def __post_init__(self) -> None:
         check_parameters(self)
@@ -128,6 +129,7 @@ class NodeClassifier(metaclass=Parameterised):
         self._check_fitted()
         check_columns(columns)
         if self.out_of_fold_ is None or self.votes_ is None:
+            self._check_graph_is_here()
             self.out_of_fold_ = self._out_of_fold(self.task_)
             self.votes_ = self._votes(self.task_)
         labels = self.task_.labels
@@ -154,16 +156,19 @@ class NodeClassifier(metaclass=Parameterised):
         }
 
     def diagnose(self) -> Diagnosis:
-        """Return spectrum, kernel complexity, bound terms and what they say of the label noise.
+        """Return spectrum, kernel complexity, bound terms and the estimated label noise.
 
-        The given labels count as right here, since no others are known.
+        Nothing is trained: the noise is estimated from the out-of-fold probabilities that
+        `suspects()` leaves, and is None before that call. Observed labels count as right here,
+        since no others are known.
         """
-        self.suspects()  # its out-of-fold probabilities are what the noise is estimated from
+        self._check_fitted()
+        found = self.out_of_fold_
         return diagnose_embedding(
             torch.from_numpy(self.embeddings_),
             self.task_.labels,
             labelled=self.task_.train,
-            probabilities=torch.from_numpy(self.out_of_fold_),
+            probabilities=None if found is None else torch.from_numpy(found),
         )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002  (scikit-learn's signature)
@@ -181,10 +186,13 @@ class NodeClassifier(metaclass=Parameterised):
         return self
 
     def save(self, folder: str | Path) -> Path:
-        """Write the fitted model to a folder, as JSON and safetensors (nothing that can run)."""
+        """Write the fitted model to a folder, as JSON and safetensors (nothing that can run).
+
+        The graph is not saved. Call `suspects()` before, if the saved model shall know them.
+        """
         from quietgraph.methods.storage import save_model  # noqa: PLC0415  (it imports this module)
 
-        self.suspects()  # needs the labelled graph, which a saved model does not hold
+        self._check_fitted()
         return save_model(self, Path(folder))
 
     def first_stage_parameters(self) -> dict[str, Any] | None:
@@ -204,7 +212,7 @@ class NodeClassifier(metaclass=Parameterised):
         self.embeddings_ = fitted.embeddings.detach().cpu().numpy()
         self.state_ = {name: value.detach().cpu() for name, value in fitted.state.items()}
         self.history_, self.notes_ = fitted.history, fitted.notes
-        self.out_of_fold_, self.votes_ = None, None
+        self.out_of_fold_, self.votes_, self.loaded_ = None, None, False
 
     def _out_of_fold(self, task: Task) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Return, for every labelled node, probabilities of a fit that did not see its label."""
@@ -245,3 +253,10 @@ class NodeClassifier(metaclass=Parameterised):
     def _check_fitted(self) -> None:
         if not hasattr(self, "scores_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted. Call fit first.")
+
+    def _check_graph_is_here(self) -> None:
+        if self.loaded_:
+            raise NotFittedError(
+                f"suspects need the graph, which this loaded {type(self).__name__} does not hold. "
+                "Fit again, or call suspects() before save."
+            )
