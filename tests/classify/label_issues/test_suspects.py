@@ -139,6 +139,6 @@ def test_the_real_cleanlab_takes_our_probabilities(model: NodeClassifier) -> Non
 
 
 def test_a_loaded_model_has_the_same_evidence(model: NodeClassifier, tmp_path) -> None:
-    loaded = load_model(model.save(tmp_path / "model"))
-    again, first = (one.suspects(columns="evidence") for one in (loaded, model))
+    first = model.suspects(columns="evidence")
+    again = load_model(model.save(tmp_path / "model")).suspects(columns="evidence")
     pd.testing.assert_frame_equal(again, first)
