@@ -65,6 +65,7 @@ def _fitted(
     data: Observation, reference: Reference | None, source: str, noise: str, *, epochs: int
 ) -> FitRun:
     model = qg.get_method("gcn")(epochs=epochs, hidden=16).fit(data)
+    model.suspects()
     metrics, command = score(model, data, reference), f"quietgraph fit {source}"
     return FitRun(source, noise, model, data, reference, metrics, {}, command)
 
