@@ -14,7 +14,6 @@ from typer.testing import CliRunner, Result
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.record import Record, canonical_json
 from quietgraph.bench.store import Store
-from quietgraph.cli import bench, bench_table  # noqa: F401  (register the commands)
 from quietgraph.cli.app import app
 from quietgraph.errors import (
     InvalidParameterError,

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from quietgraph.cli import review  # noqa: F401  (registers the command)
 from quietgraph.cli.app import main
 from quietgraph.graph.io import read_corrections
 from quietgraph.report.fit_run import DECISIONS_FILE, FitRun, write_run
@@ -20,7 +19,7 @@ from quietgraph.review.decisions import DecisionStore
 from quietgraph.review.run import open_run
 from report_problem import own_run
 
-START = "from quietgraph.cli import review; from quietgraph.cli.app import main; main()"
+START = "from quietgraph.cli.app import main; main()"
 
 
 @pytest.fixture(scope="module")

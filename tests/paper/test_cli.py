@@ -8,7 +8,6 @@ from typer.testing import CliRunner, Result
 
 from quietgraph.bench.record import Record
 from quietgraph.bench.store import Store
-from quietgraph.cli import paper  # noqa: F401  (registers the command)
 from quietgraph.cli.app import app
 from quietgraph.errors import (
     QuietgraphError,

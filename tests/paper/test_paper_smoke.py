@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from quietgraph.cli import paper  # noqa: F401  (registers the command)
 from quietgraph.cli.app import app
 from quietgraph.paper.targets import TARGETS
 

@@ -1,12 +1,23 @@
 """The command `quietgraph`: arguments in, calls, results to stdout, the rest to stderr."""
 
 import sys
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
-from quietgraph.cli.console import say
+from quietgraph import __version__
+from quietgraph.cli.commands import (
+    bench,
+    bench_table,
+    convert,
+    diagnose,
+    fit,
+    listings,
+    paper,
+    predict,
+    review,
+    tune,
+)
 from quietgraph.errors import QuietgraphError
 
 app = typer.Typer(
@@ -18,11 +29,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+for module in (fit, predict, diagnose, review, convert, tune, paper, listings):
+    app.add_typer(module.commands)
+measure = typer.Typer(help="Measure methods under noise, honestly.", no_args_is_help=True)
+for module in (bench, bench_table):
+    measure.add_typer(module.commands)
+app.add_typer(measure, name="bench")
 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"quietgraph {version('quietgraph')}")
+        typer.echo(f"quietgraph {__version__}")
         raise typer.Exit
 
 
@@ -38,24 +55,19 @@ def _options(
 
 def main() -> None:
     """Run the command; a user's mistake is one sentence and exit code 2."""
-    from quietgraph.cli import commands  # noqa: F401, PLC0415  (fills `app`)
-
     try:
         app(standalone_mode=True)
-    except QuietgraphError as error:
-        say(f"[red]error:[/] {_plain(error)}")
+    except BrokenPipeError:  # the reader of our output went away
+        sys.exit(0)
+    except (QuietgraphError, OSError) as error:
+        _say(f"error: {error}", "red")
         sys.exit(2)
     except KeyboardInterrupt:
-        say("stopped.")
+        _say("stopped.")
         sys.exit(130)
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):  # the reader of our output went away
-            sys.exit(0)
-        say(f"[red]error:[/] {_plain(error)}")
-        sys.exit(2)
 
 
-def _plain(error: Exception) -> str:
-    from rich.markup import escape  # noqa: PLC0415
+def _say(text: str, style: str | None = None) -> None:
+    from quietgraph.cli.console import errors  # noqa: PLC0415  (not needed for --help)
 
-    return escape(str(error))
+    errors.print(text, style=style, markup=False)

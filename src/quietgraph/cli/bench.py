@@ -1,7 +1,6 @@
 """`quietgraph bench`: sweeps that survive, tables that can be trusted."""
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
@@ -12,57 +11,31 @@ from quietgraph.bench.engines.ray import RayEngine
 from quietgraph.bench.grid import Grid, parse_seeds
 from quietgraph.bench.runner import Engine, Progress, run_sweep
 from quietgraph.bench.store import Store
-from quietgraph.cli.app import app
 from quietgraph.cli.console import errors, results, say
-from quietgraph.cli.listings import RootOption
 from quietgraph.data.sources import user_cache
 from quietgraph.errors import InvalidParameterError, UnknownNameError
 
-bench = typer.Typer(help="Measure methods under noise, honestly.", no_args_is_help=True)
-app.add_typer(bench, name="bench")
-
 _ENGINES = ("local", "ray")
-StoreOption = Annotated[Path, typer.Option("--store", help="SQLite file of the results.")]
 
 
-@bench.command(
-    epilog="Example:  quietgraph bench run --datasets cora,citeseer --methods gcn,gcl-lrr "
-    "--noise none,symmetric:0.4 --seeds 10 --jobs 2"
-)
-def run(  # noqa: PLR0917
-    datasets: Annotated[str, typer.Option(help="Names, comma-separated.")] = "digits",
-    methods: Annotated[
-        str, typer.Option(help="Names, variants (gcl-lrr:rank_weight=0), or all.")
-    ] = "gcn,gcl-lrr,gcl-lr-attention",
-    noise: Annotated[str, typer.Option(help="Settings: none,symmetric:0.4,...")] = "symmetric:0.4",
-    seeds: Annotated[
-        str, typer.Option(help="A count (10: seeds 0 to 9), a range (1000-1009) or a list.")
-    ] = "10",
-    store: StoreOption = Path("results.sqlite"),
-    jobs: Annotated[
-        int | None,
-        typer.Option(help="Runs at a time, one thread each (1; ray: what the cluster has).", min=1),
-    ] = None,
-    split: Annotated[str | None, typer.Option(help="Another split: noisygl, per-class.")] = None,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds a run may take.", min=0)] = None,
-    memory_limit: Annotated[
-        float | None, typer.Option(help="MB a run may use (local engine).", min=0)
-    ] = None,
-    engine: Annotated[str, typer.Option(help="Where to run: local or ray.")] = "local",
-    address: Annotated[str | None, typer.Option(help="Ray cluster to use.")] = None,
-    keep_failures: Annotated[
-        bool, typer.Option("--keep-failures", help="Do not try runs again that failed before.")
-    ] = False,
-    clean_validation: Annotated[
-        bool, typer.Option("--clean-validation", help="Leave validation labels without noise.")
-    ] = False,
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder for embeddings (default: the user's cache).")
-    ] = None,
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Compute every embedding anew.")
-    ] = False,
-    data_root: RootOption = None,
+def run(
+    *,
+    datasets: str,
+    methods: str,
+    noise: str,
+    seeds: str,
+    store: Path,
+    jobs: int | None,
+    split: str | None,
+    time_limit: float | None,
+    memory_limit: float | None,
+    engine: str,
+    address: str | None,
+    keep_failures: bool,
+    clean_validation: bool,
+    cache: Path | None,
+    no_cache: bool,
+    data_root: str | None,
 ) -> None:
     """Run a grid; what the store already has is not run again."""
     grid = Grid(

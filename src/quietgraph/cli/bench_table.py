@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pandas as pd
 import typer
@@ -12,7 +12,7 @@ from quietgraph.bench.protocol import Run
 from quietgraph.bench.runs_csv import read_runs
 from quietgraph.bench.statistics import against, mean_ranks
 from quietgraph.bench.store import Store
-from quietgraph.cli.bench import StoreOption, bench, names
+from quietgraph.cli.bench import names
 from quietgraph.cli.console import results
 from quietgraph.data.noise_setting import parse_noise
 from quietgraph.errors import InvalidParameterError, UnknownNameError
@@ -22,65 +22,37 @@ from quietgraph.report.tables import render_table
 
 OURS = ("gcl-lrr", "gcl-lr-attention", "quiet")
 _FORMATS = ("markdown", "csv")
-_DEFAULT = Path("results.sqlite")
-
-MetricOption = Annotated[str, typer.Option(help="What is compared: test_accuracy, ...")]
-OutOption = Annotated[Path | None, typer.Option(help="File to write (else: stdout).")]
-DatasetsOption = Annotated[str, typer.Option("--datasets", help="Only these.")]
-MethodsOption = Annotated[str, typer.Option("--methods", help="Only these names or variants.")]
-NoiseOption = Annotated[str, typer.Option("--noise", help="Only these settings.")]
-SeedsOption = Annotated[str, typer.Option("--seeds", help="Only these draws: 1000-1004 or a list.")]
-SplitOption = Annotated[str, typer.Option("--split", help="Only this split (default, noisygl).")]
-CurrentOption = Annotated[
-    bool, typer.Option("--current", help="Leave out runs whose parameters are defaults no more.")
-]
 
 
-@bench.command(epilog="Example:  quietgraph bench table --store results.sqlite --baseline gcn")
-def table(  # noqa: PLR0917
-    store: StoreOption = _DEFAULT,
-    format: Annotated[  # noqa: A002
-        str, typer.Option(help="markdown, latex, csv or html.")
-    ] = "markdown",
-    metric: MetricOption = "test_accuracy",
-    baseline: Annotated[
-        str, typer.Option(help="Mark what differs from it; of several, from the best.")
-    ] = "",
-    out: OutOption = None,
-    datasets: DatasetsOption = "",
-    methods: MethodsOption = "",
-    noise: NoiseOption = "",
-    seeds: SeedsOption = "",
-    split: SplitOption = "",
-    current: CurrentOption = False,
+def table(
+    *,
+    store: Path,
+    format: str,  # noqa: A002
+    metric: str,
+    baseline: str,
+    out: Path | None,
+    **filters: Any,
 ) -> None:
     """Print mean ± std (n): methods down, datasets and noise across."""
-    frame = read_frame(store, datasets, methods, noise, seeds, split, is_current=current)
+    frame = read_frame(store, **filters)
     text = render_table(frame, format=format, metric=metric, baseline=names(baseline) or None)
     _deliver(text, out)
 
 
-@bench.command(epilog="Example:  quietgraph bench compare --store results.sqlite --baseline gcn")
-def compare(  # noqa: PLR0917
-    store: StoreOption = _DEFAULT,
-    baseline: Annotated[str, typer.Option(help="The method to compare with.")] = "gcn",
-    best_of: Annotated[
-        str, typer.Option(help="Compare with the best of these, too (all but our own methods).")
-    ] = "",
-    metric: MetricOption = "test_accuracy",
-    format: Annotated[str, typer.Option(help="markdown or csv.")] = "markdown",  # noqa: A002
-    out: OutOption = None,
-    datasets: DatasetsOption = "",
-    methods: MethodsOption = "",
-    noise: NoiseOption = "",
-    seeds: SeedsOption = "",
-    split: SplitOption = "",
-    current: CurrentOption = False,
+def compare(
+    *,
+    store: Path,
+    baseline: str,
+    best_of: str,
+    metric: str,
+    format: str,  # noqa: A002
+    out: Path | None,
+    **filters: Any,
 ) -> None:
     """Test every method against a baseline and the best baseline, seed by seed; rank them all."""
     if format not in _FORMATS:
         raise UnknownNameError("format of comparisons", format, _FORMATS)
-    frame = read_frame(store, datasets, methods, noise, seeds, split, is_current=current)
+    frame = read_frame(store, **filters)
     rivals = names(best_of) or [m for m in _methods(frame) if m.partition(":")[0] not in OURS]
     tests = [against(frame, baseline, metric)]
     if len(rivals) > 1 and set(_methods(frame)) - set(rivals):
@@ -94,46 +66,36 @@ def compare(  # noqa: PLR0917
     _deliver("\n".join([*parts, _ranks_words(frame, metric), ""]), out)
 
 
-@bench.command(epilog="Example:  quietgraph bench curves --methods gcn,gcl-lrr --out curves.svg")
-def curves(  # noqa: PLR0917
-    store: StoreOption = _DEFAULT,
-    metric: MetricOption = "test_accuracy",
-    out: Annotated[Path, typer.Option(help="SVG file to write.")] = Path("curves.svg"),
-    datasets: DatasetsOption = "",
-    methods: MethodsOption = "",
-    noise: NoiseOption = "",
-    seeds: SeedsOption = "",
-    split: SplitOption = "",
-    current: CurrentOption = False,
+def curves(
+    *,
+    store: Path,
+    metric: str,
+    out: Path,
+    **filters: Any,
 ) -> None:
     """Draw accuracy against the noise rate."""
-    frame = read_frame(store, datasets, methods, noise, seeds, split, is_current=current)
-    save(noise_curves(frame, metric=metric, methods=names(methods) or None), out)
+    frame = read_frame(store, **filters)
+    save(noise_curves(frame, metric=metric, methods=names(filters["methods"]) or None), out)
     results.print(f"curves: {out}")
 
 
-@bench.command(epilog="Example:  quietgraph bench ranks --store results.sqlite --out ranks.svg")
-def ranks(  # noqa: PLR0917
-    store: StoreOption = _DEFAULT,
-    metric: MetricOption = "test_accuracy",
-    out: Annotated[Path, typer.Option(help="SVG file to write.")] = Path("ranks.svg"),
-    datasets: DatasetsOption = "",
-    methods: MethodsOption = "",
-    noise: NoiseOption = "",
-    seeds: SeedsOption = "",
-    split: SplitOption = "",
-    current: CurrentOption = False,
+def ranks(
+    *,
+    store: Path,
+    metric: str,
+    out: Path,
+    **filters: Any,
 ) -> None:
     """Draw mean ranks with the critical difference."""
-    frame = read_frame(store, datasets, methods, noise, seeds, split, is_current=current)
+    frame = read_frame(store, **filters)
     save(critical_difference_diagram(mean_ranks(frame, metric)), out)
     results.print(f"ranks: {out}")
 
 
-@bench.command(epilog="Example:  quietgraph bench export --store results.sqlite --out results.csv")
 def export(
-    store: StoreOption = _DEFAULT,
-    out: Annotated[Path, typer.Option(help="CSV file to write.")] = Path("results.csv"),
+    *,
+    store: Path,
+    out: Path,
 ) -> None:
     """Write every run, finished or failed, as a line of a CSV file."""
     with Store(store, read_only=True) as opened:
@@ -141,12 +103,10 @@ def export(
         results.print(f"{len(opened.records())} runs: {out}")
 
 
-@bench.command(
-    "import", epilog="Example:  quietgraph bench import results/quiet.csv --store results.sqlite"
-)
 def import_runs(
-    files: Annotated[list[Path], typer.Argument(help="CSV files that `bench export` wrote.")],
-    store: StoreOption = _DEFAULT,
+    *,
+    files: list[Path],
+    store: Path,
 ) -> None:
     """Take runs from CSV files into a store, so that a sweep goes on where they end."""
     found = [record for file in files for record in read_runs(file)]
@@ -163,7 +123,7 @@ def read_frame(  # noqa: PLR0917
     seeds: str = "",
     split: str = "",
     *,
-    is_current: bool,
+    current: bool,
 ) -> pd.DataFrame:
     """Return the runs of a store that pass the filters; an empty filter lets all pass."""
     wanted: dict[str, Sequence[str | int]] = {
@@ -176,7 +136,7 @@ def read_frame(  # noqa: PLR0917
     with Store(store, read_only=True) as opened:
         frame = opened.to_frame(**{name: values for name, values in wanted.items() if values})
         total = len(opened.records())
-    if is_current:
+    if current:
         frame = frame[[_is_current(row) for row in frame.to_dict("records")]]
     if frame.empty:
         reason = f"none of its {total} runs passes the filters" if total else "it has no runs"

@@ -1,17 +1,13 @@
 """`quietgraph convert`: any graph as a folder that is mapped into memory, not loaded."""
 
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 import torch
-import typer
 from rich.markup import escape
 
-from quietgraph.cli.app import app
 from quietgraph.cli.console import results, say
 from quietgraph.cli.fit import split_pairs
-from quietgraph.cli.listings import RootOption
 from quietgraph.data.datasets import load_benchmark
 from quietgraph.data.load import is_path
 from quietgraph.graph.io import Encoding, ReadGraph, Understood
@@ -20,18 +16,12 @@ from quietgraph.graph.io.labels import edge_homophily
 from quietgraph.graph.io.memory_mapped import folder_to_write
 
 
-@app.command(
-    epilog="Examples:  quietgraph convert my_tables/ my_graph/  |  quietgraph convert papers.npz "
-    "papers/  |  quietgraph fit my_graph/ --parts auto"
-)
 def convert(
-    source: Annotated[str, typer.Argument(help="A folder of tables, a graph file, or a dataset.")],
-    target: Annotated[Path, typer.Argument(help="The folder to write.")],
-    columns: Annotated[
-        list[str] | None,
-        typer.Option("--column", help="How to read a column of your own table: NAME=KIND."),
-    ] = None,
-    data_root: RootOption = None,
+    *,
+    source: str,
+    target: Path,
+    columns: list[str] | None,
+    data_root: str | None,
 ) -> None:
     """Write a graph as a memory-mapped folder, large ones in bounded memory."""
     if is_path(source):

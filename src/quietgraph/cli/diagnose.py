@@ -2,16 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
 
 import torch
 import typer
 from rich.table import Table
 
 from quietgraph.bench.theory import diagnose_on_dataset, read_embeddings
-from quietgraph.cli.app import app
 from quietgraph.cli.console import progress_bars, results
-from quietgraph.cli.listings import JsonOption, RootOption
 from quietgraph.data.datasets import load_benchmark
 from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import parse_noise
@@ -28,25 +25,18 @@ from quietgraph.report.theory_figures import (
 )
 
 
-@app.command(
-    epilog="Examples:  quietgraph diagnose runs/demo  |  quietgraph diagnose cora "
-    "--method gcn --noise symmetric:0.4  |  quietgraph diagnose cora --embeddings mine.npy"
-)
-def diagnose(  # noqa: PLR0917
-    source: Annotated[
-        str, typer.Argument(help="A dataset name, or the folder of a fit.")
-    ] = "digits",
-    method: Annotated[str, typer.Option(help="Whose embeddings to study.")] = "gcl-lr-attention",
-    embeddings: Annotated[
-        Path | None, typer.Option(help="Study this matrix (.npy) instead, one row per node.")
-    ] = None,
-    noise: Annotated[str, typer.Option(help="Label noise to study.")] = "symmetric:0.4",
-    seed: Annotated[int, typer.Option(help="Decides split, noise and training.")] = 0,
-    scale: Annotated[str, typer.Option(help="Rows of unit length, or raw.")] = "unit",
-    constant: Annotated[float, typer.Option(help="The unknown c_0 of the bound.")] = 1.0,
-    out: Annotated[Path | None, typer.Option(help="Folder for figures and diagnosis.json.")] = None,
-    data_root: RootOption = None,
-    as_json: JsonOption = False,
+def diagnose(
+    *,
+    source: str,
+    method: str,
+    embeddings: Path | None,
+    noise: str,
+    seed: int,
+    scale: str,
+    constant: float,
+    out: Path | None,
+    data_root: str | None,
+    as_json: bool,
 ) -> None:
     """Spectrum, kernel complexity, eigen-projections and the terms of the test-loss bound."""
     if scale not in {"unit", "raw"}:

@@ -4,7 +4,6 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 import typer
@@ -12,15 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from quietgraph.bench.protocol import score
-from quietgraph.cli.app import app
 from quietgraph.cli.console import progress_bars, results, say
-from quietgraph.cli.listings import RootOption
 from quietgraph.cli.scale import (
-    CheckpointOption,
-    DistributedOption,
-    MinutesOption,
-    PartsOption,
-    WorkersOption,
     checkpoints_for,
     enter_world,
     launch_workers,
@@ -46,56 +38,25 @@ DEFAULT_METHOD = "quiet"
 DEFAULT_IN_PARTS = "gcl-lr-attention"  # trains in parts and on several machines
 
 
-@app.command(
-    epilog="Examples:  quietgraph fit  |  quietgraph fit cora --noise asymmetric:0.4 --beside gcn"
-    "  |  quietgraph fit my_graph/ --column species=label  |  quietgraph fit my_graph/ --fix "
-    "suspects.csv"
-)
-def fit(  # noqa: PLR0917
-    source: Annotated[
-        str, typer.Argument(help="A dataset name, a folder of tables, or a graph file.")
-    ] = "digits",
-    method: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Which method (quietgraph methods) \\[default: {DEFAULT_METHOD}; above "
-            f"{WHOLE_UP_TO:,} nodes or with an option of training in parts "
-            f"{DEFAULT_IN_PARTS}]"
-        ),
-    ] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="A parameter of the method: key=value.")
-    ] = None,
-    beside: Annotated[
-        str, typer.Option(help="Methods to fit as well and compare with: gcn,gcl-lrr")
-    ] = "",
-    noise: Annotated[
-        str, typer.Option(help="Corrupt the labels first: symmetric:0.4, asymmetric:0.4, ...")
-    ] = "none",
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--column",
-            help="How to read a column of your own table: NAME=label, id, number, scaled, "
-            "category, text or ignore.",
-        ),
-    ] = None,
-    fix: Annotated[
-        Path | None,
-        typer.Option(help="Corrected labels: CSV with node,label, or an edited suspects.csv."),
-    ] = None,
-    drop_suspects: Annotated[
-        int, typer.Option(min=0, help="Forget this many suspicious labels and fit again.")
-    ] = 0,
-    seed: Annotated[int, typer.Option(help="Decides split, noise and training.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="Folder for the results.")] = None,
-    data_root: RootOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    parts: PartsOption = "auto",
-    workers: WorkersOption = 1,
-    distributed: DistributedOption = False,
-    checkpoint: CheckpointOption = None,
-    checkpoint_minutes: MinutesOption = 5.0,
+def fit(
+    *,
+    source: str,
+    method: str | None,
+    settings: list[str] | None,
+    beside: str,
+    noise: str,
+    columns: list[str] | None,
+    fix: Path | None,
+    drop_suspects: int,
+    seed: int,
+    out: Path | None,
+    data_root: str | None,
+    as_json: bool,
+    parts: str,
+    workers: int,
+    distributed: bool,
+    checkpoint: Path | None,
+    checkpoint_minutes: float,
 ) -> None:
     """Learn from a noisy graph: predictions, suspicious labels, embeddings, model, report."""
     if workers > 1:

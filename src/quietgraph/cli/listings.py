@@ -2,27 +2,21 @@
 
 import json
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.table import Table
 
-from quietgraph.cli.app import app
 from quietgraph.cli.console import results
 from quietgraph.data.datasets import DATASETS, describe
 from quietgraph.methods import METHODS, get_method
 from quietgraph.params import parameters
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-RootOption = Annotated[
-    str | None, typer.Option("--data-root", help="Folder of the raw files (else QUIETGRAPH_DATA).")
-]
 
-
-@app.command(epilog="Example:  quietgraph methods gcl-lr-attention")
 def methods(
-    name: Annotated[str | None, typer.Argument(help="Show the parameters of this one.")] = None,
-    as_json: JsonOption = False,
+    *,
+    name: str | None,
+    as_json: bool,
 ) -> None:
     """List the methods, or the parameters of one."""
     facts = [_method_facts(one) for one in ([name] if name else METHODS)]
@@ -41,8 +35,11 @@ def methods(
         results.print(table)
 
 
-@app.command(epilog="Example:  quietgraph datasets --data-root ~/graphs")
-def datasets(data_root: RootOption = None, as_json: JsonOption = False) -> None:
+def datasets(
+    *,
+    data_root: str | None,
+    as_json: bool,
+) -> None:
     """List the datasets: size, homophily, split, and whether the files are here."""
     facts = [describe(name, data_root=data_root) for name in DATASETS]
     if as_json:

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
 import torch
 import typer
@@ -11,50 +10,33 @@ from rich.markup import escape
 from rich.table import Table
 
 from quietgraph.bench.runner import Progress
-from quietgraph.cli.app import app
-from quietgraph.cli.bench import StoreOption, span_words
+from quietgraph.cli.bench import span_words
 from quietgraph.cli.console import results, say
-from quietgraph.cli.listings import RootOption
 from quietgraph.data.sources import user_cache
 from quietgraph.errors import UnknownNameError, UnreadableFileError, UnwritablePathError
 from quietgraph.files import write_file
 from quietgraph.paper.comparison import Comparison
 from quietgraph.paper.results import Needs, read_results
-from quietgraph.paper.scope import BUDGETS, Scope, make_scope
+from quietgraph.paper.scope import Scope, make_scope
 from quietgraph.paper.sweeps import Estimate, carry_out, estimate
 from quietgraph.paper.targets import TARGETS, Target, find_targets
 from quietgraph.report.paper_tables import PAPER_FORMATS, render_comparisons
 from quietgraph.report.theory_figures import projection_figure, save_figure
 
 
-@app.command(
-    epilog="Examples:  quietgraph paper list  |  quietgraph paper classification --budget small "
-    "--jobs 2 --estimate  |  quietgraph paper all --budget smoke --format html --out paper.html"
-)
-def paper(  # noqa: PLR0917
-    target: Annotated[str, typer.Argument(help="A table or figure, all, or list for the names.")],
-    budget: Annotated[str, typer.Option(help=f"How much to run: {', '.join(BUDGETS)}.")] = "small",
-    store: StoreOption = Path("results.sqlite"),
-    jobs: Annotated[int, typer.Option(help="Runs at a time, one thread each.", min=1)] = 1,
-    format: Annotated[  # noqa: A002
-        str, typer.Option(help=f"{', '.join(PAPER_FORMATS)}.")
-    ] = "markdown",
-    out: Annotated[
-        Path | None, typer.Option(help="File to write, figures beside it (else: stdout).")
-    ] = None,
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder for embeddings (default: the user's cache).")
-    ] = None,
-    is_estimate: Annotated[
-        bool, typer.Option("--estimate", help="Only say what is missing and how long it takes.")
-    ] = False,
-    is_shown_only: Annotated[
-        bool, typer.Option("--no-run", help="Show what the store has; run nothing.")
-    ] = False,
-    seeds: Annotated[
-        str | None, typer.Option(help="Other draws than the budget's: 5, 1000-1009 or a list.")
-    ] = None,
-    data_root: RootOption = None,
+def paper(
+    *,
+    target: str,
+    budget: str,
+    store: Path,
+    jobs: int,
+    format: str,  # noqa: A002
+    out: Path | None,
+    cache: Path | None,
+    is_estimate: bool,
+    is_shown_only: bool,
+    seeds: str | None,
+    data_root: str | None,
 ) -> None:
     """Run what is missing of a table of the paper and print our numbers beside the printed ones."""
     if target == "list":

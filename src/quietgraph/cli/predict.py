@@ -1,15 +1,12 @@
 """`quietgraph predict`: answers of a saved model for a graph it has not seen."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 from rich.markup import escape
 
-from quietgraph.cli.app import app
 from quietgraph.cli.console import results, say
-from quietgraph.cli.listings import RootOption
 from quietgraph.data.load import is_path, load
 from quietgraph.graph import Graph
 from quietgraph.graph.io import read_encoding, read_graph
@@ -17,17 +14,12 @@ from quietgraph.methods import load_model
 from quietgraph.report.fit_run import predictions_table, write_table
 
 
-@app.command(
-    epilog="Examples:  quietgraph predict runs/digits-gcl-lr-attention-0 digits  |  "
-    "quietgraph predict runs/mine my_grown_graph/"
-)
 def predict(
-    model_dir: Annotated[Path, typer.Argument(help="A run or model folder written by fit.")],
-    source: Annotated[
-        str, typer.Argument(help="A dataset name, a folder of tables, or a graph file.")
-    ],
-    out: Annotated[Path, typer.Option(help="Folder for predictions.csv.")] = Path("predictions"),
-    data_root: RootOption = None,
+    *,
+    model_dir: Path,
+    source: str,
+    out: Path,
+    data_root: str | None,
 ) -> None:
     """Predict the labels of all nodes of a graph with a fitted model."""
     folder = model_dir / "model" if (model_dir / "model").is_dir() else model_dir

@@ -3,13 +3,10 @@
 import threading
 import webbrowser
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.markup import escape
 
 from quietgraph.bench.extras import MissingExtraError
-from quietgraph.cli.app import app
 from quietgraph.cli.console import results, say
 from quietgraph.errors import UnreadableFileError
 from quietgraph.files import write_file
@@ -18,24 +15,14 @@ from quietgraph.review.decisions import DecisionStore
 from quietgraph.review.run import ReviewRun, open_run
 
 
-@app.command(
-    epilog="Examples:  quietgraph review runs/demo  |  quietgraph review runs/demo --reviewer Ann"
-    "  |  quietgraph review runs/demo --export corrections.csv"
-)
-def review(  # noqa: PLR0917
-    run_dir: Annotated[Path, typer.Argument(help="A run folder written by fit.")],
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; others than this machine only if you say so.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes any free one.")
-    ] = 8470,
-    reviewer: Annotated[str, typer.Option(help="Your name; without it the page asks.")] = "",
-    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
-    export: Annotated[
-        Path | None,
-        typer.Option(help="Write the merged decisions to this CSV file instead of serving."),
-    ] = None,
+def review(
+    *,
+    run_dir: Path,
+    host: str,
+    port: int,
+    reviewer: str,
+    browser: bool,
+    export: Path | None,
 ) -> None:
     """Serve the report of a run and save the decisions of its reviewers as they are made."""
     run = open_run(run_dir)

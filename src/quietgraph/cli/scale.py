@@ -4,10 +4,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, TypeAlias
 
 import torch
-import typer
 from rich.markup import escape
 
 from quietgraph.cli.console import say
@@ -21,23 +19,6 @@ from quietgraph.methods.low_rank.contrast import LowRankContrast
 from quietgraph.params import parameters
 
 _RESTARTS = 3  # after a worker has died
-
-PartsOption: TypeAlias = Annotated[
-    str, typer.Option(help="Parts of the graph to train in: auto (by size) or a number.")
-]
-WorkersOption: TypeAlias = Annotated[
-    int, typer.Option(min=1, help="Processes on this machine that train together.")
-]
-DistributedOption: TypeAlias = Annotated[
-    bool, typer.Option("--distributed", help="Train with the other processes of torchrun.")
-]
-CheckpointOption: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(help="Folder for checkpoints of the training; a second start goes on from there."),
-]
-MinutesOption: TypeAlias = Annotated[
-    float, typer.Option("--checkpoint-minutes", min=0, help="Time between two checkpoints.")
-]
 
 
 def set_parts(model: NodeClassifier, text: str) -> None:

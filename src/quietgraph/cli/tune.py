@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.markup import escape
@@ -14,10 +14,8 @@ from quietgraph.bench.grid import Grid, parse_seeds
 from quietgraph.bench.search_space import parse_space, usual_space
 from quietgraph.bench.trial_store import Trial
 from quietgraph.bench.tuning import Goal, best_trial, search, search_grid
-from quietgraph.cli.app import app
 from quietgraph.cli.bench import span_words
 from quietgraph.cli.console import results, say
-from quietgraph.cli.listings import RootOption
 from quietgraph.data.noise_setting import parse_noise
 from quietgraph.errors import InvalidParameterError
 from quietgraph.methods import get_method
@@ -25,36 +23,20 @@ from quietgraph.methods import get_method
 _SHOWN = 5
 
 
-@app.command(
-    epilog="Examples:  quietgraph tune digits --method gcn --noise symmetric:0.4 --trials 20  |  "
-    "quietgraph tune cora --method gcl-lrr --param rank_weight=0.05:3:log  |  "
-    "quietgraph tune cora --method gcl-lrr --paper-grid"
-)
-def tune(  # noqa: PLR0917
-    dataset: Annotated[str, typer.Argument(help="A dataset name.")],
-    method: Annotated[
-        str, typer.Option(help="Method, or variant (gcn:hidden=128) for what is fixed.")
-    ],
-    noise: Annotated[str, typer.Option(help="One noise setting.")] = "symmetric:0.4",
-    trials: Annotated[int, typer.Option(help="Trials in all, earlier ones included.", min=1)] = 30,
-    store: Annotated[Path, typer.Option(help="SQLite file of the trials.")] = Path("tune.sqlite"),
-    param: Annotated[
-        list[str] | None,
-        typer.Option(help="What to search: name=low:high, name=low:high:log or name=a,b."),
-    ] = None,
-    objective: Annotated[
-        str | None,
-        typer.Option(help="validation (noisy labels), or folds (five, noisy training labels)."),
-    ] = None,
-    is_paper_grid: Annotated[
-        bool, typer.Option("--paper-grid", help="Rank ratio and weight as the paper, by folds.")
-    ] = False,
-    seeds: Annotated[
-        str, typer.Option(help="Draws to average over; keep them apart from the benchmark's.")
-    ] = "1000-1002",
-    split: Annotated[str | None, typer.Option(help="Another split: noisygl, per-class.")] = None,
-    data_root: RootOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+def tune(
+    *,
+    dataset: str,
+    method: str,
+    noise: str,
+    trials: int,
+    store: Path,
+    param: list[str] | None,
+    objective: str | None,
+    is_paper_grid: bool,
+    seeds: str,
+    split: str | None,
+    data_root: str | None,
+    as_json: bool,
 ) -> None:
     """Search for good parameters; started again, it goes on where it was."""
     goal = Goal(

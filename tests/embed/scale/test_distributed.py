@@ -19,7 +19,6 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from quietgraph.cli import fit as _fit_command  # noqa: F401  (registers itself)
 from quietgraph.cli.app import app
 from quietgraph.embed import ContrastSettings, GCNEncoder, Schedule, ViewRates
 from quietgraph.embed.scale.distributed import ALONE, World, current_world, join_world, meet

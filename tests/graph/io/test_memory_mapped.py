@@ -9,8 +9,6 @@ import torch
 from typer.testing import CliRunner
 
 import quietgraph as qg
-from quietgraph.cli import convert as _convert_command  # noqa: F401  (registers itself)
-from quietgraph.cli import fit as _fit_command  # noqa: F401
 from quietgraph.cli.app import app
 from quietgraph.errors import InvalidGraphError, UnreadableFileError, UnwritablePathError
 from quietgraph.graph import CSR, Graph

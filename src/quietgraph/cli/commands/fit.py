@@ -1,0 +1,80 @@
+"""`quietgraph fit`: its options."""
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from quietgraph.cli.deferred import deferred
+from quietgraph.cli.options import JsonOption, RootOption, SourceArgument
+
+commands = typer.Typer()
+
+PartsOption: TypeAlias = Annotated[
+    str, typer.Option(help="Parts of the graph to train in: auto (by size) or a number.")
+]
+WorkersOption: TypeAlias = Annotated[
+    int, typer.Option(min=1, help="Processes on this machine that train together.")
+]
+DistributedOption: TypeAlias = Annotated[
+    bool, typer.Option("--distributed", help="Train with the other processes of torchrun.")
+]
+CheckpointOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(help="Folder for checkpoints of the training; a second start goes on from there."),
+]
+MinutesOption: TypeAlias = Annotated[
+    float, typer.Option("--checkpoint-minutes", min=0, help="Time between two checkpoints.")
+]
+
+
+@commands.command(
+    epilog="Examples:  quietgraph fit  |  quietgraph fit cora --noise asymmetric:0.4 --beside gcn"
+    "  |  quietgraph fit my_graph/ --column species=label  |  quietgraph fit my_graph/ --fix "
+    "suspects.csv"
+)
+@deferred
+def fit(  # noqa: PLR0917
+    source: SourceArgument = "digits",
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help="Which method (quietgraph methods) \\[default: quiet; for large graphs and "
+            "training in parts gcl-lr-attention]"
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A parameter of the method: key=value.")
+    ] = None,
+    beside: Annotated[
+        str, typer.Option(help="Methods to fit as well and compare with: gcn,gcl-lrr")
+    ] = "",
+    noise: Annotated[
+        str, typer.Option(help="Corrupt the labels first: symmetric:0.4, asymmetric:0.4, ...")
+    ] = "none",
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            help="How to read a column of your own table: NAME=label, id, number, scaled, "
+            "category, text or ignore.",
+        ),
+    ] = None,
+    fix: Annotated[
+        Path | None,
+        typer.Option(help="Corrected labels: CSV with node,label, or an edited suspects.csv."),
+    ] = None,
+    drop_suspects: Annotated[
+        int, typer.Option(min=0, help="Forget this many suspicious labels and fit again.")
+    ] = 0,
+    seed: Annotated[int, typer.Option(help="Decides split, noise and training.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Folder for the results.")] = None,
+    data_root: RootOption = None,
+    as_json: JsonOption = False,
+    parts: PartsOption = "auto",
+    workers: WorkersOption = 1,
+    distributed: DistributedOption = False,
+    checkpoint: CheckpointOption = None,
+    checkpoint_minutes: MinutesOption = 5.0,
+) -> None:
+    """Learn from a noisy graph: predictions, suspicious labels, embeddings, model, report."""

@@ -1,0 +1,25 @@
+"""`quietgraph predict`: its options."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from quietgraph.cli.deferred import deferred
+from quietgraph.cli.options import RootOption, SourceArgument
+
+commands = typer.Typer()
+
+
+@commands.command(
+    epilog="Examples:  quietgraph predict runs/digits-gcl-lr-attention-0 digits  |  "
+    "quietgraph predict runs/mine my_grown_graph/"
+)
+@deferred
+def predict(
+    model_dir: Annotated[Path, typer.Argument(help="A run or model folder written by fit.")],
+    source: SourceArgument,
+    out: Annotated[Path, typer.Option(help="Folder for predictions.csv.")] = Path("predictions"),
+    data_root: RootOption = None,
+) -> None:
+    """Predict the labels of all nodes of a graph with a fitted model."""
