@@ -43,7 +43,7 @@ def measure(dataset_name: str, encoders: range, draws: range, extra: str) -> pd.
     dataset, reference = load_benchmark(dataset_name)
     rows = []
     for step, variant in STEPS.items():
-        run = Run(dataset_name, ":".join(filter(None, [variant, extra])), "none", 0)
+        run = Run.parse(dataset_name, ":".join(filter(None, [variant, extra])), "none", 0)
         for encoder in encoders:
             for noise in NOISE:
                 for draw in draws if noise != "none" else draws[:1]:

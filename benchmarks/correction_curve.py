@@ -23,7 +23,6 @@ from matplotlib.figure import Figure
 from quietgraph.bench.grid import parse_seeds
 from quietgraph.bench.protocol import Run, score
 from quietgraph.bench.statistics import t_test_p
-from quietgraph.data.noise_setting import parse_noise
 from quietgraph.data.observation import Observation, Reference
 from quietgraph.methods import EmbeddingCache, use_cache
 from quietgraph.report.benchmark_figures import save
@@ -124,7 +123,7 @@ def main() -> None:
     keys: list[tuple] = []
     with use_cache(EmbeddingCache(options.cache)):
         for run in _runs(options):
-            cell = (run.dataset, run.noise, run.seed, run.key().digest)
+            cell = (run.dataset, str(run.noise), run.seed, run.key().digest)
             wanted = [(*cell, order, count) for count in counts for order in ORDERS]
             keys += wanted
             missing = sorted({key[-1] for key in wanted if key not in done})
@@ -143,7 +142,7 @@ def main() -> None:
 
 def _runs(options: argparse.Namespace) -> list[Run]:
     return [
-        Run(dataset, options.method, str(parse_noise(noise)), seed)
+        Run.parse(dataset, options.method, noise, seed)
         for dataset in options.datasets.split(",")
         for noise in options.noise.split(",")
         for seed in parse_seeds(options.seeds)

@@ -36,7 +36,7 @@ def main() -> None:
     for method, measure in MEASURES.items():
         rows = []
         for seed in parse_seeds(options.seeds):
-            observed, reference = Run(options.dataset, method, options.noise, seed).observe()
+            observed, reference = Run.parse(options.dataset, method, options.noise, seed).observe()
             rows.append(measure(reference, observed, seed))
         for name in rows[0]:
             values = np.array([row[name] for row in rows])

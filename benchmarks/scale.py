@@ -231,7 +231,7 @@ def show_accuracy(options: argparse.Namespace) -> None:
 
 
 def measure_accuracy(name: str, seed: int, parts: int, noise: str) -> dict[str, float]:
-    run = Run(name, f"gcl-lr-attention:parts={parts}", noise, seed)
+    run = Run.parse(name, f"gcl-lr-attention:parts={parts}", noise, seed)
     observation, reference = run.observe()
     model = run.fit(observation)
     accuracy = score(model, observation, reference)["test_accuracy"]

@@ -44,7 +44,6 @@ from quietgraph.classify.label_issues.attributes import attribute_opinion
 from quietgraph.classify.label_issues.out_of_fold import out_of_fold
 from quietgraph.classify.label_issues.posterior import blend_opinions, likely_classes
 from quietgraph.classify.label_issues.suspects import suspect_table
-from quietgraph.data.noise_setting import parse_noise
 from quietgraph.diagnose import estimate_noise
 from quietgraph.methods import EmbeddingCache, NodeClassifier, use_cache
 from quietgraph.methods.base.task import make_task
@@ -182,7 +181,9 @@ def measure(found: Evidence, judgement: Judgement) -> dict[str, float]:
 
 def study(run: Run, scores: list[str], folder: Path) -> dict[str, dict[str, float]]:
     """Return the metrics by score."""
-    judge: Callable[[Evidence, str], Judgement] = judge_gcn if run.method == GCN else judge_ours
+    judge: Callable[[Evidence, str], Judgement] = (
+        judge_gcn if run.variant.method == GCN else judge_ours
+    )
     rows = {}
     for name in scores:
         plan, _, score = name.rpartition(":")
@@ -280,8 +281,8 @@ def main() -> None:
     done, keys = _read(options.rows), []
     with use_cache(EmbeddingCache(options.cache)):
         for run in _runs(options):
-            scores = list(GCN_SCORES) if run.method == GCN else options.scores.split(",")
-            cell = (run.dataset, run.noise, run.seed, run.variant)
+            scores = list(GCN_SCORES) if run.variant.method == GCN else options.scores.split(",")
+            cell = (run.dataset, str(run.noise), run.seed, str(run.variant))
             wanted = {name: (*cell, name, run.key().digest) for name in scores}
             keys += wanted.values()
             missing = [name for name, key in wanted.items() if key not in done]
@@ -297,7 +298,7 @@ def main() -> None:
 
 def _runs(options: argparse.Namespace) -> list[Run]:
     return [
-        Run(dataset, method, str(parse_noise(noise)), seed)
+        Run.parse(dataset, method, noise, seed)
         for dataset in options.datasets.split(",")
         for seed in parse_seeds(options.seeds)
         for method in options.methods.split(",")

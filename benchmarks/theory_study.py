@@ -41,7 +41,7 @@ def main() -> None:
                 key = (dataset, method, options.noise, seed)
                 if key in done:
                     continue
-                done[key] = bound_numbers(study(Run(*key, cache=str(options.cache))))
+                done[key] = bound_numbers(study(Run.parse(*key, cache=str(options.cache))))
                 with options.rows.open("a") as file:
                     file.write(json.dumps([key, done[key]]) + "\n")
                 print(*key, done[key], file=sys.stderr)

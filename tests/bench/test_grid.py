@@ -1,7 +1,7 @@
 """From names to runs, and which run goes first."""
 
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,24 +10,31 @@ from quietgraph.bench.protocol import Run
 from quietgraph.errors import InvalidParameterError, QuietgraphError, UnknownNameError
 from quietgraph.methods import METHODS
 
-GRID = Grid(datasets=["sbm"], methods=["gcn"], noise=["none"], seeds=[0])
-TWO_STAGE = Run("sbm", "gcl-lrr", "symmetric:0.4", 0, cache="somewhere")
+TWO_STAGE = {"dataset": "sbm", "variant": "gcl-lrr", "noise": "symmetric:0.4", "seed": 0}
+
+
+def grid(**changes: Any) -> Grid:
+    usual = {"datasets": ["sbm"], "methods": ["gcn"], "noise": ["none"], "seeds": [0]}
+    return Grid.parse(**{**usual, **changes})
+
+
+def two_stage(**changes: Any) -> Run:
+    return Run.parse(**{**TWO_STAGE, "cache": "somewhere", **changes})
 
 
 def test_grid_has_every_combination_once() -> None:
-    grid = Grid(
+    runs = grid(
         datasets=["sbm", "digits", "sbm"],
         methods=["gcn", "gcn:hidden=8"],
         noise=["none", "pair:0.30", "asymmetric:0.3"],
         seeds=[1, 2, 1],
-    )
-    runs = grid.runs()
+    ).runs()
     assert len(runs) == len(set(runs)) == 2 * 2 * 2 * 2
-    assert {run.noise for run in runs} == {"none", "asymmetric:0.3"}
+    assert {str(run.noise) for run in runs} == {"none", "asymmetric:0.3"}
 
 
 def test_all_means_every_registered_method() -> None:
-    assert {run.variant for run in replace(GRID, methods=["all"]).runs()} == set(METHODS)
+    assert {run.variant.method for run in grid(methods=["all"]).runs()} == set(METHODS)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +52,7 @@ def test_all_means_every_registered_method() -> None:
 )
 def test_a_mistake_is_told_before_anything_runs(changes: dict[str, list], words: str) -> None:
     with pytest.raises(QuietgraphError) as caught:
-        replace(GRID, **changes).runs()
+        grid(**changes).runs()
     assert words in str(caught.value)
 
 
@@ -53,16 +60,16 @@ def test_a_matrix_of_another_size_is_told_before_anything_runs(tmp_path: Path) -
     matrix = tmp_path / "two.csv"
     matrix.write_text("0.9,0.1\n0.2,0.8\n")
     with pytest.raises(InvalidParameterError, match="must be 4 x 4"):
-        replace(GRID, noise=[f"custom:{matrix}"]).rehearse()
+        grid(noise=[f"custom:{matrix}"]).rehearse()
 
 
 def test_an_unknown_split_is_told_before_anything_runs() -> None:
     with pytest.raises(UnknownNameError, match="split of sbm 'public'"):
-        replace(GRID, split="public").rehearse()
+        grid(split="public").rehearse()
 
 
 def test_uninformative_noise_is_named_with_its_dataset() -> None:
-    (warning,) = replace(GRID, noise=["symmetric:0.75", "symmetric:0.4"]).warnings()
+    (warning,) = grid(noise=["symmetric:0.75", "symmetric:0.4"]).warnings()
     assert warning.startswith("sbm: symmetric:0.75 with 4 classes carries no information")
 
 
@@ -80,7 +87,7 @@ def test_other_seeds_are_refused(text: str) -> None:
 
 
 def test_longest_goes_first_by_known_duration_then_by_size() -> None:
-    runs = [Run(name, "gcn", "none", 0) for name in ("texas", "cora", "pubmed")]
+    runs = [Run.parse(name, "gcn", "none", 0) for name in ("texas", "cora", "pubmed")]
     by_size = longest_first(runs, {})
     assert [run.dataset for run in by_size] == ["pubmed", "cora", "texas"]
     known = longest_first(runs, {("texas", "gcn"): 1e6})
@@ -97,7 +104,7 @@ def test_longest_goes_first_by_known_duration_then_by_size() -> None:
     ],
 )
 def test_label_noise_and_second_stages_share_embeddings(same: dict[str, str]) -> None:
-    assert embedding_group(replace(TWO_STAGE, **same)) == embedding_group(TWO_STAGE)
+    assert embedding_group(two_stage(**same)) == embedding_group(two_stage())
 
 
 @pytest.mark.parametrize(
@@ -112,12 +119,12 @@ def test_label_noise_and_second_stages_share_embeddings(same: dict[str, str]) ->
     ],
 )
 def test_other_graphs_seeds_and_encoders_share_none(other: dict[str, str]) -> None:
-    assert embedding_group(replace(TWO_STAGE, **other)) != embedding_group(TWO_STAGE)
+    assert embedding_group(two_stage(**other)) != embedding_group(two_stage())
 
 
 def test_a_run_waits_while_its_embeddings_are_computed() -> None:
-    first, second = (replace(TWO_STAGE, noise=noise) for noise in ("none", "symmetric:0.2"))
-    other = replace(TWO_STAGE, seed=1)
+    first, second = (two_stage(noise=noise) for noise in ("none", "symmetric:0.2"))
+    other = two_stage(seed=1)
     queue = RunQueue([first, second, other])
     assert queue.take() == first
     assert queue.take() == other  # passes the one that waits
@@ -127,7 +134,7 @@ def test_a_run_waits_while_its_embeddings_are_computed() -> None:
 
 
 def test_runs_go_side_by_side_once_embeddings_are_there() -> None:
-    runs = [replace(TWO_STAGE, noise=f"symmetric:0.{rate}") for rate in (1, 2, 3)]
+    runs = [two_stage(noise=f"symmetric:0.{rate}") for rate in (1, 2, 3)]
     queue = RunQueue(runs)
     queue.take()
     queue.finish(runs[0], is_done=True)
@@ -135,7 +142,7 @@ def test_runs_go_side_by_side_once_embeddings_are_there() -> None:
 
 
 def test_after_a_failure_the_next_run_computes_the_embeddings() -> None:
-    runs = [replace(TWO_STAGE, noise=f"symmetric:0.{rate}") for rate in (1, 2, 3)]
+    runs = [two_stage(noise=f"symmetric:0.{rate}") for rate in (1, 2, 3)]
     queue = RunQueue(runs)
     queue.take()
     queue.finish(runs[0], is_done=False)
@@ -144,6 +151,8 @@ def test_after_a_failure_the_next_run_computes_the_embeddings() -> None:
 
 
 def test_runs_of_one_stage_never_wait() -> None:
-    runs = [Run("sbm", "gcn", noise, 0, cache="somewhere") for noise in ("none", "symmetric:0.2")]
+    runs = [
+        Run.parse("sbm", "gcn", noise, 0, cache="somewhere") for noise in ("none", "symmetric:0.2")
+    ]
     queue = RunQueue(runs)
     assert [queue.take(), queue.take()] == runs

@@ -1,11 +1,9 @@
 """Stored runs whose parameters have been renamed since."""
 
-import pytest
-
 from paths import ROOT
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.record import RunKey
-from quietgraph.bench.renames import current_key, current_variant
+from quietgraph.bench.renames import current_key
 from quietgraph.bench.runs_csv import read_runs
 
 STORED = (
@@ -16,7 +14,7 @@ STORED = (
 
 def test_a_stored_key_becomes_the_one_that_the_same_run_has_today() -> None:
     stored = RunKey("cora", "quiet:mending=0", STORED, "none", 5000, "default", 1)
-    today = Run("cora", "quiet:correction_rounds=0", "none", 5000).key()
+    today = Run.parse("cora", "quiet:correction_rounds=0", "none", 5000).key()
     assert stored.digest != today.digest
     assert current_key(stored) == today
 
@@ -26,12 +24,7 @@ def test_a_key_of_an_unknown_method_stays_as_it_is() -> None:
     assert current_key(key) == key
 
 
-def test_a_variant_with_an_old_name_warns() -> None:
-    with pytest.warns(FutureWarning, match="mending"):
-        assert current_variant("quiet:mending=0") == "quiet:correction_rounds=0"
-
-
 def test_stored_results_of_quiet_are_found_under_their_new_keys() -> None:
     found = {record.key.digest for record in read_runs(ROOT / "results" / "quiet-texas.csv")}
     seeds = {record.key.seed for record in read_runs(ROOT / "results" / "quiet-texas.csv")}
-    assert found & {Run("texas", "quiet", "none", seed).key().digest for seed in seeds}
+    assert found & {Run.parse("texas", "quiet", "none", seed).key().digest for seed in seeds}

@@ -23,6 +23,7 @@ from quietgraph.bench.protocol import Run, failure
 from quietgraph.bench.record import Record
 from quietgraph.bench.runner import Progress, run_sweep
 from quietgraph.bench.store import Store
+from quietgraph.bench.variant import parse_variant
 from quietgraph.methods.low_rank.gcl_lrr import GCLLRR
 
 QUICK = "gcn:epochs=5:hidden=8"
@@ -32,7 +33,7 @@ TINY_TWO_STAGE = "gcl-lrr:epochs=2:warm_up=0:dim=8:hidden=8:anchors=50"
 
 
 def runs_of(variant: str, count: int) -> list[Run]:
-    return [Run("sbm", variant, "symmetric:0.3", seed) for seed in range(count)]
+    return [Run.parse("sbm", variant, "symmetric:0.3", seed) for seed in range(count)]
 
 
 class InThisProcess:
@@ -111,7 +112,7 @@ def test_a_label_noise_row_of_a_two_stage_method_trains_once_per_seed(
     monkeypatch.setattr(GCLLRR, "_embed", counting)
     noises = ("none", "symmetric:0.2", "symmetric:0.4", "asymmetric:0.4")
     runs = [
-        Run("sbm", TINY_TWO_STAGE, noise, seed, cache=str(tmp_path / "cache"))
+        Run.parse("sbm", TINY_TWO_STAGE, noise, seed, cache=str(tmp_path / "cache"))
         for noise in noises
         for seed in range(2)
     ]
@@ -121,7 +122,7 @@ def test_a_label_noise_row_of_a_two_stage_method_trains_once_per_seed(
 
 
 def test_cached_embeddings_change_no_result(tmp_path: Path) -> None:
-    fresh = Run("sbm", TINY_TWO_STAGE, "symmetric:0.4", 0)
+    fresh = Run.parse("sbm", TINY_TWO_STAGE, "symmetric:0.4", 0)
     cached = replace(fresh, cache=str(tmp_path))
     carry_out(replace(cached, noise="none"))
     assert outcome(carry_out(cached)) == outcome(carry_out(fresh))
@@ -134,10 +135,11 @@ def test_seven_label_noise_settings_cost_at_most_1_7_times_one(tmp_path: Path) -
     seconds = {}
     for count in (1, 7):
         runs = [
-            Run("cora", "gcl-lrr", noise, 0, cache=str(tmp_path / f"cache-{count}"))
+            Run.parse("cora", "gcl-lrr", noise, 0, cache=str(tmp_path / f"cache-{count}"))
             for noise in noises[:count]
         ]
-        carry_out(replace(runs[0], variant="gcn:epochs=1"))  # reads the dataset, loads libraries
+        # Reads the dataset and loads libraries.
+        carry_out(replace(runs[0], variant=parse_variant("gcn:epochs=1")))
         clock = time.perf_counter()
         with Store(tmp_path / f"{count}.sqlite") as store:
             new = run_sweep(runs, store, InThisProcess())
@@ -221,7 +223,7 @@ def test_a_sweep_killed_three_times_ends_with_the_rows_of_an_undisturbed_one(
     tmp_path: Path,
 ) -> None:
     method, noises = "gcn:epochs=40:hidden=16", ("none", "symmetric:0.3", "asymmetric:0.3")
-    grid = Grid(datasets=["sbm"], methods=[method], noise=noises, seeds=range(20))
+    grid = Grid.parse(datasets=["sbm"], methods=[method], noise=noises, seeds=range(20))
     with Store(tmp_path / "calm.sqlite") as store:
         run_sweep(grid.runs(), store, InThisProcess())
     options = ["--methods", method, "--noise", ",".join(noises), "--seeds", "20"]

@@ -18,10 +18,12 @@ from quietgraph.bench.protocol import Run
 from quietgraph.bench.search_space import Options, Span, parse_space, usual_space
 from quietgraph.bench.trial_store import Trial
 from quietgraph.bench.tuning import Goal, best_trial, search, search_grid
+from quietgraph.bench.variant import parse_variant
 from quietgraph.classify import stratified_folds
 from quietgraph.cli.app import app
 from quietgraph.cli.tune import tune  # noqa: F401  (registers the command)
 from quietgraph.data.datasets import load_benchmark
+from quietgraph.data.noise_setting import NoiseSetting, parse_noise
 from quietgraph.errors import (
     InvalidLabelsError,
     InvalidParameterError,
@@ -36,7 +38,7 @@ from quietgraph.methods.low_rank.gcl_lrr import GCLLRR
 from quietgraph.rng import torch_generator
 from quietgraph.types import UNKNOWN
 
-GOAL = Goal("sbm", "gcn:epochs=5:hidden=8", "symmetric:0.3", seeds=(7,))
+GOAL = Goal("sbm", parse_variant("gcn:epochs=5:hidden=8"), parse_noise("symmetric:0.3"), seeds=(7,))
 SPACE = {"learning_rate": Span(1e-3, 0.5, is_log=True), "hidden": Options((4, 8))}
 
 
@@ -47,7 +49,7 @@ def store(tmp_path: Path) -> Path:
 
 
 def noisy_training_labels() -> tuple[object, torch.Tensor]:
-    observation, _ = Run("sbm", "gcn", "symmetric:0.3", 0).observe()
+    observation, _ = Run.parse("sbm", "gcn", "symmetric:0.3", 0).observe()
     return observation.graph, torch.where(observation.split.train, observation.codes, UNKNOWN)
 
 
@@ -115,7 +117,7 @@ def test_the_score_does_not_depend_on_labels_of_test_nodes(
 def test_the_score_of_folds_does_not_depend_on_validation_labels(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    goal = replace(GOAL, objective="folds", noise="none")
+    goal = replace(GOAL, objective="folds", noise=NoiseSetting())
     before = goal.score({})
 
     def load_other(name: str, **options: Any) -> object:
@@ -205,7 +207,7 @@ def test_another_goal_or_space_has_trials_of_its_own(store: Path) -> None:
     search(GOAL, SPACE, store, trials=1)
     told = []
     for goal, space in (
-        (replace(GOAL, noise="none"), SPACE),
+        (replace(GOAL, noise=NoiseSetting()), SPACE),
         (replace(GOAL, seeds=(8,)), SPACE),
         (GOAL, {"hidden": Options((4, 8))}),
     ):

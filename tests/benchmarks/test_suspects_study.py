@@ -77,7 +77,7 @@ def test_what_a_fit_gave_is_not_made_twice(
         return evidence(study)
 
     monkeypatch.setattr(study, "gather", gather)
-    run = Run("sbm", "gcl-lrr", "symmetric:0.4", 0)
+    run = Run.parse("sbm", "gcl-lrr", "symmetric:0.4", 0)
     first = study.study(run, ["margin", "repeated:likely"], tmp_path)
     again = study.study(run, ["margin", "likely", "repeated:votes"], tmp_path)
     assert fits == ["once", "repeated"]

@@ -30,7 +30,7 @@ def record_of(method: str, noise: str, seed: int) -> Record:
     value = 0.7 + BENEFIT[method] + draws.normal(0, 0.03)
     value += np.random.default_rng([seed, len(method)]).normal(0, 0.002)
     return Record(
-        key=Run("sbm", method, noise, seed).key(),
+        key=Run.parse("sbm", method, noise, seed).key(),
         status="done",
         metrics={"test_accuracy": value, "test_macro_f1": value - 0.01},
         seconds=1.0,

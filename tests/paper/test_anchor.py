@@ -34,7 +34,7 @@ def means(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], flo
     """Mean test accuracy in percent, by dataset and noise; QUIETGRAPH_ANCHOR keeps the runs."""
     kept = os.environ.get("QUIETGRAPH_ANCHOR")
     path = Path(kept) if kept else tmp_path_factory.mktemp("anchor") / "anchor.sqlite"
-    grid = Grid(datasets=list(PUBLISHED), methods=[VARIANT], noise=NOISES, seeds=range(10))
+    grid = Grid.parse(datasets=list(PUBLISHED), methods=[VARIANT], noise=NOISES, seeds=range(10))
     with Store(path) as store:
         run_sweep(grid.runs(), store, LocalEngine(jobs=os.cpu_count() or 1))
         table = summarise(store.to_frame(method=VARIANT, noise=NOISES, seed=range(10)))

@@ -51,7 +51,7 @@ def results(*records: Record) -> Results:
 def runs_of(variant: str, count: int, *, cache: str | None = None) -> tuple[Run, ...]:
     noises = ("none", "symmetric:0.4")
     return tuple(
-        Run("sbm", variant, noise, s, cache=cache) for noise in noises for s in range(count)
+        Run.parse("sbm", variant, noise, s, cache=cache) for noise in noises for s in range(count)
     )
 
 
@@ -67,7 +67,7 @@ def test_the_estimate_knows_from_finished_runs() -> None:
 
 
 def test_the_estimate_guesses_by_size_where_nothing_is_known() -> None:
-    runs = (Run("cora", "gcn", "none", 0), Run("pubmed", "gcn", "none", 0))
+    runs = (Run.parse("cora", "gcn", "none", 0), Run.parse("pubmed", "gcn", "none", 0))
     found = estimate(Needs(accuracy=runs), results())
     assert found.guessed == 2
     assert found.seconds == pytest.approx(rough_seconds(runs[0]) + rough_seconds(runs[1]))
@@ -84,7 +84,7 @@ def test_embeddings_are_learned_once_a_draw_in_the_estimate() -> None:
 
 def test_a_method_that_found_embeddings_is_not_taken_for_a_fast_one() -> None:
     learner, finder = (
-        Run("sbm", name, "none", 0, cache="c") for name in ("gcl-lr-attention", "gcl-lrr")
+        Run.parse("sbm", name, "none", 0, cache="c") for name in ("gcl-lr-attention", "gcl-lrr")
     )
     known = results(record(learner, 40), record(finder, 0.1))
     wanted = Needs(accuracy=(replace(finder, seed=1),))
@@ -106,7 +106,7 @@ def test_a_failed_run_is_missing() -> None:
 
 
 def test_the_digest_is_that_of_the_runs_key() -> None:
-    run = Run("cora", "gcl-lrr:epochs=3", "attribute:0.4", 7, cache="somewhere")
+    run = Run.parse("cora", "gcl-lrr:epochs=3", "attribute:0.4", 7, cache="somewhere")
     assert digest_of(run) == run.key().digest
 
 
@@ -182,12 +182,12 @@ def test_what_a_study_raises_becomes_a_row() -> None:
     def numbers(_: Run) -> dict[str, float]:
         raise ValueError("no such thing")
 
-    found = carry_out(Run("sbm", "gcn", "none", 0), numbers)
+    found = carry_out(Run.parse("sbm", "gcn", "none", 0), numbers)
     assert (found.status, found.reason) == ("failed", "ValueError: no such thing")
 
 
 def test_five_folds_look_at_training_labels_only() -> None:
-    found = fold_numbers(Run("sbm", "gcl-lrr:epochs=1:dim=8:hidden=8", "symmetric:0.2", 0))
+    found = fold_numbers(Run.parse("sbm", "gcl-lrr:epochs=1:dim=8:hidden=8", "symmetric:0.2", 0))
     assert 0 < found["fold_accuracy"] <= 1
 
 
@@ -201,7 +201,7 @@ def wait_by_seed(run: Run) -> dict[str, float]:
 
 
 def test_stopping_an_engine_ends_the_runs_under_way() -> None:
-    runs = [Run("sbm", "gcn", "none", seed) for seed in range(2)]
+    runs = [Run.parse("sbm", "gcn", "none", seed) for seed in range(2)]
     records = StudyEngine(wait_by_seed).records(runs)
     assert next(records).metrics == {"seed": 0}
     started = time.monotonic()
@@ -211,8 +211,8 @@ def test_stopping_an_engine_ends_the_runs_under_way() -> None:
 
 def test_a_sweep_runs_what_is_missing_and_nothing_twice(tmp_path: Path) -> None:
     store = tmp_path / "results.sqlite"
-    runs = tuple(Run("sbm", "gcn:epochs=2", "none", seed) for seed in range(2))
-    study = (Run("sbm", "gcl-lrr:epochs=1:dim=8:hidden=8", "symmetric:0.4", 0),)
+    runs = tuple(Run.parse("sbm", "gcn:epochs=2", "none", seed) for seed in range(2))
+    study = (Run.parse("sbm", "gcl-lrr:epochs=1:dim=8:hidden=8", "symmetric:0.4", 0),)
     needs = Needs(accuracy=runs, theory=study)
     assert run_missing(needs, store, read_results(store), jobs=1) == 3
     found = read_results(store)

@@ -175,7 +175,7 @@ def test_merged_decisions_go_back_into_fit(client: Client, run: FitRun, tmp_path
         nodes[0]: suspects[nodes[0]].suggested,
         nodes[3]: suspects[nodes[3]].suggested,
     }
-    assert "2 labels corrected" in run.given.correct(corrections).changes[-1]
+    assert "2 labels corrected" in run.observation.correct(corrections).changes[-1]
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
+from typing import Any
 
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.record import canonical_json
-from quietgraph.bench.renames import current_variant
+from quietgraph.bench.variant import Variant, parse_variants
 from quietgraph.data.datasets import DATASETS, describe, load_benchmark
 from quietgraph.data.noise import apply_noise
-from quietgraph.data.noise_setting import parse_noise, warn_if_uninformative
+from quietgraph.data.noise_setting import NoiseSetting, parse_noise, warn_if_uninformative
 from quietgraph.errors import InvalidParameterError, UnknownNameError
-from quietgraph.methods import METHODS
 
 
 @dataclass(frozen=True)
@@ -20,42 +20,34 @@ class Grid:
     """Datasets x method variants x noise settings x seeds, under one split and data folder."""
 
     datasets: Sequence[str]
-    methods: Sequence[str]  # names, variants, or "all"
-    noise: Sequence[str]
+    methods: Sequence[Variant]
+    noise: Sequence[NoiseSetting]
     seeds: Sequence[int]
     split: str | None = None
     data_root: str | None = None
     cache: str | None = None
     device: str = "auto"
 
-    def runs(self) -> list[Run]:
-        """Return every run, names checked and noise in its canonical text."""
+    @classmethod
+    def parse(cls, *, methods: Iterable[str], noise: Iterable[str], **others: Any) -> "Grid":
+        """Return the grid of variants (`all`: every method) and noise settings given as texts."""
+        variants, settings = parse_variants(methods), [parse_noise(text) for text in noise]
+        return cls(methods=variants, noise=settings, **others)
+
+    def __post_init__(self) -> None:
         for dataset in self.datasets:
             if dataset not in DATASETS:
                 raise UnknownNameError("dataset", dataset, DATASETS)
-        variants = [
-            name for given in self.methods for name in (METHODS if given == "all" else (given,))
-        ]
-        for variant in variants:
-            if variant.partition(":")[0] not in METHODS:
-                raise UnknownNameError("method", variant.partition(":")[0], METHODS)
-        variants = [current_variant(variant) for variant in variants]
-        noise = [str(parse_noise(text)) for text in self.noise]
-        cells = product(dict.fromkeys(self.datasets), dict.fromkeys(variants), dict.fromkeys(noise))
-        runs = [
-            Run(
-                dataset, variant, setting, seed, self.split, self.data_root, self.cache, self.device
-            )
-            for dataset, variant, setting in cells
-            for seed in dict.fromkeys(self.seeds)
-        ]
-        if not runs:
+        if not (self.datasets and self.methods and self.noise and self.seeds):
             raise InvalidParameterError(
                 "the grid is empty. Name at least one dataset, method, noise setting and seed."
             )
-        for run in {(run.dataset, run.variant): run for run in runs}.values():
-            run.parameters()  # a wrong parameter is told before anything runs
-        return runs
+
+    def runs(self) -> list[Run]:
+        """Return every run once."""
+        where = (self.split, self.data_root, self.cache, self.device)
+        cells = product(self.datasets, self.methods, self._noise(), self.seeds)
+        return list(dict.fromkeys(Run(*cell, *where) for cell in cells))
 
     def rehearse(self) -> None:
         """Load each dataset and draw each noise once, so that mistakes are told before runs."""
@@ -63,17 +55,21 @@ class Grid:
             clean, _ = load_benchmark(
                 name, seed=self.seeds[0], data_root=self.data_root, split=self.split
             )
-            for noise in dict.fromkeys(self.noise):
-                apply_noise(clean, parse_noise(noise), seed=self.seeds[0])
+            for noise in self._noise():
+                apply_noise(clean, noise, seed=self.seeds[0])
 
     def warnings(self) -> list[str]:
         """Return one sentence for every noise setting that carries no information."""
         pairs = product(self.noise, self.datasets)
         sentences = (
-            (dataset, warn_if_uninformative(parse_noise(noise), describe(dataset).classes))
+            (dataset, warn_if_uninformative(noise, describe(dataset).classes))
             for noise, dataset in pairs
         )
         return [f"{dataset}: {sentence}" for dataset, sentence in sentences if sentence]
+
+    def _noise(self) -> list[NoiseSetting]:
+        """Return the noise settings, one of those with the same effect."""
+        return list({str(noise): noise for noise in self.noise}.values())
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -105,8 +101,7 @@ def embedding_group(run: Run) -> str | None:
     shared = run.estimator().first_stage_parameters()
     if run.cache is None or shared is None:
         return None
-    noise = parse_noise(run.noise)
-    own = canonical_json(shared)
+    noise, own = run.noise, canonical_json(shared)
     return f"{run.dataset} {run.split} {noise.attribute_rate} {noise.scope} {run.seed} {own}"
 
 
@@ -152,6 +147,6 @@ def longest_first(runs: Iterable[Run], seconds: dict[tuple[str, str], float]) ->
     def expected(run: Run) -> float:
         facts = describe(run.dataset)
         guess = 1e-4 * (facts.nodes + facts.edges)
-        return seconds.get((run.dataset, run.variant), guess)
+        return seconds.get((run.dataset, str(run.variant)), guess)
 
-    return sorted(runs, key=lambda run: (-expected(run), run.dataset, run.variant, run.seed))
+    return sorted(runs, key=lambda run: (-expected(run), run.dataset, str(run.variant), run.seed))

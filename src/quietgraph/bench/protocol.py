@@ -17,16 +17,14 @@ import numpy as np
 
 from quietgraph.bench.metrics import accuracy, evaluate
 from quietgraph.bench.record import Record, RunKey, canonical_json
+from quietgraph.bench.variant import NOT_PART_OF_A_RUN, Variant, parse_variant
 from quietgraph.data.datasets import load_benchmark
 from quietgraph.data.noise import apply_noise
-from quietgraph.data.noise_setting import parse_noise
+from quietgraph.data.noise_setting import NoiseSetting, parse_noise
 from quietgraph.data.observation import Observation, Reference
-from quietgraph.errors import InvalidParameterError
-from quietgraph.methods import EmbeddingCache, NodeClassifier, get_method, use_cache
-from quietgraph.params import parse_assignments
+from quietgraph.methods import EmbeddingCache, NodeClassifier, use_cache
 
 PROTOCOL_VERSION = 1  # raise it when a change makes old results incomparable
-_NOT_PART_OF_A_RUN = {"seed", "device"}
 
 
 @dataclass(frozen=True)
@@ -34,34 +32,31 @@ class Run:
     """One cell of a grid: a method variant on a dataset under a noise setting and a seed."""
 
     dataset: str
-    variant: str  # method, or method:key=value:key=value
-    noise: str
+    variant: Variant
+    noise: NoiseSetting
     seed: int
     split: str | None = None
     data_root: str | None = None
     cache: str | None = None  # folder for embeddings
     device: str = "auto"
 
-    @property
-    def method(self) -> str:
-        """The registered name."""
-        return self.variant.partition(":")[0]
+    @classmethod
+    def parse(cls, dataset: str, variant: str, noise: str, seed: int, **where: Any) -> "Run":
+        """Return the run of a variant and a noise setting given as texts."""
+        return cls(dataset, parse_variant(variant), parse_noise(noise), seed, **where)
 
     def parameters(self) -> dict[str, Any]:
-        """Return all parameters: defaults, published presets of the dataset, the variant's own."""
-        method = get_method(self.method)
-        preset = method.presets.get(self.dataset, {})
-        own = parse_assignments(method, _assignments(self.variant))
-        every = method(**{**preset, **own}).get_params()
-        return {name: value for name, value in every.items() if name not in _NOT_PART_OF_A_RUN}
+        """Return all parameters: defaults, published settings of the dataset, the variant's own."""
+        every = self.variant.estimator(self.dataset).get_params()
+        return {name: value for name, value in every.items() if name not in NOT_PART_OF_A_RUN}
 
     def key(self) -> RunKey:
         """Return what determines the outcome."""
         return RunKey(
             dataset=self.dataset,
-            method=self.variant,
+            method=str(self.variant),
             parameters=canonical_json(self.parameters()),
-            noise=self.noise,
+            noise=str(self.noise),
             seed=self.seed,
             split=self.split or "default",
             protocol_version=PROTOCOL_VERSION,
@@ -69,14 +64,14 @@ class Run:
 
     def estimator(self) -> NodeClassifier:
         """Return the unfitted estimator of this run."""
-        return get_method(self.method)(**self.parameters(), seed=self.seed, device=self.device)
+        return self.variant.estimator(self.dataset, seed=self.seed, device=self.device)
 
     def observe(self) -> tuple[Observation, Reference]:
         """Return the noisy observation of this run, and the true labels to score with."""
         clean, reference = load_benchmark(
             self.dataset, seed=self.seed, data_root=self.data_root, split=self.split
         )
-        return apply_noise(clean, parse_noise(self.noise), seed=self.seed), reference
+        return apply_noise(clean, self.noise, seed=self.seed), reference
 
     def fit(self, observation: Observation) -> NodeClassifier:
         """Return the estimator, fitted; embeddings come from the cache of the run."""
@@ -145,15 +140,6 @@ def _all_classes(model: NodeClassifier, count: int) -> np.ndarray[Any, Any]:
     probabilities = np.zeros((len(model.scores_), count))
     probabilities[:, model.classes_.astype(int)] = model.predict_proba()
     return probabilities
-
-
-def _assignments(variant: str) -> dict[str, str]:
-    pairs = [text.partition("=") for text in variant.split(":")[1:]]
-    if any(not sign or not name for name, sign, _ in pairs):
-        raise InvalidParameterError(
-            f"a method variant is written name:key=value:key=value, got '{variant}'."
-        )
-    return {name: value for name, _, value in pairs}
 
 
 def _now(*, ago: float = 0.0) -> str:

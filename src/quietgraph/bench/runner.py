@@ -66,7 +66,7 @@ class _Clock:
     """Estimates what remains: mean durations of what is left, at the pace of this sweep so far."""
 
     def __init__(self, runs: list[Run]) -> None:
-        self.left = Counter((run.dataset, run.variant) for run in runs)
+        self.left = Counter((run.dataset, str(run.variant)) for run in runs)
         self.seconds: dict[tuple[str, str], list[float]] = {}
         self.started = time.monotonic()
 

@@ -7,7 +7,7 @@ import torch
 
 from quietgraph.bench.protocol import Run, score
 from quietgraph.data.noise import apply_noise
-from quietgraph.data.noise_setting import NoiseSetting, parse_noise
+from quietgraph.data.noise_setting import NoiseSetting
 from quietgraph.data.observation import Observation, Reference
 from quietgraph.data.splits import Split
 from quietgraph.diagnose import BoundSettings, Diagnosis, diagnose_embedding
@@ -28,8 +28,8 @@ def study(run: Run) -> Study:
     """Return what the theory says of the embeddings that a run learns."""
     observation, reference = run.observe()
     model = run.fit(observation)
-    embeddings, setting = torch.from_numpy(model.embeddings_), parse_noise(run.noise)
-    found = diagnose_on_dataset(observation, reference, embeddings, setting, seed=run.seed)
+    embeddings = torch.from_numpy(model.embeddings_)
+    found = diagnose_on_dataset(observation, reference, embeddings, run.noise, seed=run.seed)
     return Study(run, found, score(model, observation, reference)["test_accuracy"])
 
 
@@ -38,7 +38,7 @@ def bound_numbers(found: Study) -> dict[str, float]:
 
     For gcl-lr-attention the kernel is the one after attention.
     """
-    attends = found.run.method == "gcl-lr-attention"
+    attends = found.run.variant.method == "gcl-lr-attention"
     bound = found.diagnosis.attended_bound if attends else found.diagnosis.bound
     best = int(bound.upper_bound.argmin())
     if bound.test_loss is None:

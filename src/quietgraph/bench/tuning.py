@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,8 +15,9 @@ from quietgraph.bench.protocol import Run
 from quietgraph.bench.record import canonical_json
 from quietgraph.bench.search_space import Options, Space
 from quietgraph.bench.trial_store import Trial, distributions, finished_trials, open_study
+from quietgraph.bench.variant import Variant
+from quietgraph.data.noise_setting import NoiseSetting
 from quietgraph.errors import QuietgraphError, UnknownNameError
-from quietgraph.methods import NodeClassifier, get_method
 from quietgraph.rng import derive_seed
 from quietgraph.types import UNKNOWN
 
@@ -30,8 +31,8 @@ class Goal:
 
     Attributes:
         dataset: Name.
-        variant: Method, or method:key=value for what is fixed otherwise than by default.
-        noise: Canonical text.
+        variant: The method, and what is fixed otherwise than by default.
+        noise: Of the labels that it learns from and is scored with.
         seeds: Draws of split, noise and initialisation over which the score is averaged.
         objective: `validation` for accuracy on noisy validation labels, `folds` for five-fold
             cross-validation on noisy training labels.
@@ -40,8 +41,8 @@ class Goal:
     """
 
     dataset: str
-    variant: str
-    noise: str
+    variant: Variant
+    noise: NoiseSetting
     seeds: tuple[int, ...]
     objective: str = "validation"
     split: str | None = None
@@ -55,23 +56,23 @@ class Goal:
         """Return the mean over seeds of the objective; no clean label is looked at."""
         return sum(self._score(values, seed) for seed in self.seeds) / len(self.seeds)
 
+    def facts(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {**vars(self), "variant": str(self.variant), "noise": str(self.noise)}
+
     def text(self) -> str:
         """Return everything on which scores depend, as canonical JSON."""
-        facts = asdict(self) | {"parameters": self._run(seed=0).parameters()}
+        facts = self.facts() | {"parameters": self._run(seed=0).parameters()}
         return canonical_json({name: facts[name] for name in facts if name != "data_root"})
 
     def _score(self, values: dict[str, Any], seed: int) -> float:
         observation, _ = self._run(seed).observe()
-        model = self._estimator(values, seed)
+        model = self.variant.estimator(self.dataset, **{**values, "seed": seed})
         if self.objective == "folds":
             labels = torch.where(observation.split.train, observation.codes, UNKNOWN)
             return cross_validated_accuracy(model, observation.graph, labels)
         held_out = observation.split.validation.numpy()
         return accuracy(model.fit(observation).predict()[held_out], observation.labels[held_out])
-
-    def _estimator(self, values: dict[str, Any], seed: int) -> NodeClassifier:
-        run = self._run(seed)
-        return get_method(run.method)(**{**run.parameters(), **values}, seed=seed)
 
     def _run(self, seed: int) -> Run:
         return Run(self.dataset, self.variant, self.noise, seed, self.split, self.data_root)

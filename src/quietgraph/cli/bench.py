@@ -38,7 +38,7 @@ def run(
     data_root: str | None,
 ) -> None:
     """Run a grid; what the store already has is not run again."""
-    grid = Grid(
+    grid = Grid.parse(
         datasets=names(datasets),
         methods=names(methods),
         noise=[text + "+clean-validation" * clean_validation for text in names(noise)],

@@ -145,11 +145,10 @@ def read_frame(  # noqa: PLR0917
 
 
 def _is_current(row: dict[Any, Any]) -> bool:
-    """Whether the run would have the same key if it were started now."""
-    split = None if row["split"] == "default" else row["split"]
-    run = Run(row["dataset"], row["method"], row["noise"], int(row["seed"]), split)
+    """Whether the method would have the same parameters if it were started now."""
     try:
-        return bool(run.key().digest == row["digest"])
+        run = Run.parse(row["dataset"], row["method"], "none", int(row["seed"]))
+        return bool(run.key().parameters == row["parameters"])
     except (UnknownNameError, InvalidParameterError):  # a method or parameter that is gone
         return False
 

@@ -90,7 +90,7 @@ def fit(
         say(escape(change))
     run = FitRun(
         source=source,
-        noise=str(setting),
+        noise=setting,
         model=model,
         observation=learned,
         reference=reference,

@@ -14,6 +14,7 @@ from quietgraph.bench.grid import Grid, parse_seeds
 from quietgraph.bench.search_space import parse_space, usual_space
 from quietgraph.bench.trial_store import Trial
 from quietgraph.bench.tuning import Goal, best_trial, search, search_grid
+from quietgraph.bench.variant import parse_variant
 from quietgraph.cli.bench import span_words
 from quietgraph.cli.console import results, say
 from quietgraph.data.noise_setting import parse_noise
@@ -41,15 +42,15 @@ def tune(
     """Search for good parameters; started again, it goes on where it was."""
     goal = Goal(
         dataset=dataset,
-        variant=method,
-        noise=str(parse_noise(noise)),
+        variant=parse_variant(method),
+        noise=parse_noise(noise),
         seeds=tuple(parse_seeds(seeds)),
         objective=objective or ("folds" if is_paper_grid else "validation"),
         split=split,
         data_root=data_root,
     )
     _rehearse(goal)
-    chosen = get_method(method.partition(":")[0])
+    chosen = get_method(goal.variant.method)
     if is_paper_grid:
         if param:
             raise InvalidParameterError("--paper-grid and --param exclude each other.")
@@ -85,7 +86,7 @@ def _show(found: list[Trial], wanted: int) -> None:
 def _print_results(goal: Goal, found: list[Trial], store: Path, *, as_json: bool) -> None:
     best = best_trial(found)
     if as_json:
-        facts = asdict(goal) | {"best": asdict(best), "trials": [asdict(one) for one in found]}
+        facts = goal.facts() | {"best": asdict(best), "trials": [asdict(one) for one in found]}
         typer.echo(json.dumps(facts, indent=1))
         return
     scored = sorted((one for one in found if one.score is not None), key=_by_score)

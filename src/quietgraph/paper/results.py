@@ -12,6 +12,7 @@ from quietgraph.bench.protocol import Run
 from quietgraph.bench.record import RunKey, records_frame
 from quietgraph.bench.statistics import summarise
 from quietgraph.bench.store import Store
+from quietgraph.data.noise_setting import NoiseSetting
 from quietgraph.paper.comparison import NOT_RUN, Number
 
 # What a run is for. Accuracies share the store of `bench run`; the others have files beside it,
@@ -78,8 +79,8 @@ ABSENT: Final = Summary(None, NOT_RUN)
 
 def digest_of(run: Run) -> str:
     """Return the digest under which a run is stored."""
-    model = _key(replace(run, noise="none", seed=0, data_root=None, cache=None))
-    return replace(model, noise=run.noise, seed=run.seed).digest
+    model = _key(replace(run, noise=NoiseSetting(), seed=0, data_root=None, cache=None))
+    return replace(model, noise=str(run.noise), seed=run.seed).digest
 
 
 @cache  # working out all parameters takes a millisecond, and tables have thousands of runs

@@ -89,7 +89,7 @@ class Scope:
 
     def run(self, dataset: str, row: str, noise: str, seed: int) -> Run:
         """Return the run of a row under a noise setting."""
-        return Run(
+        return Run.parse(
             dataset, self.variant(row), noise, seed, data_root=self.data_root, cache=self.cache
         )
 

@@ -13,7 +13,7 @@ from quietgraph.bench.protocol import Run
 from quietgraph.bench.runner import Engine, Progress, run_sweep
 from quietgraph.bench.store import Store
 from quietgraph.data.datasets import describe
-from quietgraph.data.noise_setting import parse_noise
+from quietgraph.data.noise_setting import NoiseSetting
 from quietgraph.errors import InvalidParameterError, UnknownNameError
 from quietgraph.methods import METHODS
 from quietgraph.paper.results import KINDS, Needs, Results, digest_of, store_path
@@ -115,7 +115,7 @@ def _estimate(runs: Sequence[Run], frame: pd.DataFrame) -> Estimate:
             seconds += _SECOND_STAGE
             continue
         learned.add(group)
-        cell = _cell(run.dataset, run.variant, run.cache)
+        cell = _cell(run.dataset, str(run.variant), run.cache)
         seconds += known.get(cell) or rough_seconds(run)
         guessed += cell not in known
     return Estimate(len(runs), len(missing), seconds, guessed)
@@ -137,7 +137,7 @@ def _known_seconds(frame: pd.DataFrame, cache: str | None) -> dict[tuple[str, st
 def _cell(dataset: str, variant: str, cache: str | None) -> tuple[str, str]:
     """Return what runs of equal cost share: their variant, or the embeddings that they learn."""
     try:
-        shared = embedding_group(Run(dataset, variant, "none", 0, cache=cache))
+        shared = embedding_group(Run.parse(dataset, variant, "none", 0, cache=cache))
     except (UnknownNameError, InvalidParameterError):  # of a row that can no longer be run
         shared = None
     return dataset, shared or variant
@@ -149,13 +149,13 @@ def _is_variant(name: str) -> bool:
 
 def _group(run: Run) -> tuple[str, float, int] | None:
     """Return what runs share whose embeddings are the same, None where none are kept."""
-    shared = embedding_group(replace(run, noise="none", seed=0))
-    return None if shared is None else (shared, parse_noise(run.noise).attribute_rate, run.seed)
+    shared = embedding_group(replace(run, noise=NoiseSetting(), seed=0))
+    return None if shared is None else (shared, run.noise.attribute_rate, run.seed)
 
 
 def rough_seconds(run: Run) -> float:
     """Return a guess: the method's seconds on Cora, times the size of the graph beside Cora's."""
     facts = (describe(name) for name in (run.dataset, "cora"))
     size, cora = (each.nodes + each.edges / 4 for each in facts)
-    is_cut = ":epochs=" in run.variant
-    return ROUGH_SECONDS.get(run.method, 30) * size / cora * (_CUT if is_cut else 1)
+    is_cut = "epochs" in run.variant.values
+    return ROUGH_SECONDS.get(run.variant.method, 30) * size / cora * (_CUT if is_cut else 1)

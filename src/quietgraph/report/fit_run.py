@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from quietgraph.bench.protocol import versions
+from quietgraph.data.noise_setting import NoiseSetting
 from quietgraph.data.observation import Observation, Reference
 from quietgraph.errors import UnwritablePathError
 from quietgraph.files import whole_file, whole_folder
@@ -29,7 +30,7 @@ class FitRun:
     """
 
     source: str
-    noise: str
+    noise: NoiseSetting
     model: NodeClassifier
     observation: Observation
     reference: Reference | None  # None for own data, whose true labels nobody knows
@@ -86,7 +87,7 @@ class FitRun:
             "source": self.source,
             "method": method_name(type(self.model)),
             "parameters": self.model.get_params(),
-            "noise": self.noise,
+            "noise": str(self.noise),
             "seed": self.model.seed,
             "command": self.command,
             "data": {

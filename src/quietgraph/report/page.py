@@ -9,7 +9,6 @@ from markupsafe import Markup
 from torch import from_numpy
 
 from quietgraph.bench.theory import diagnose_on_dataset
-from quietgraph.data.noise_setting import parse_noise
 from quietgraph.diagnose import Diagnosis
 from quietgraph.report.answers import Answers, answers
 from quietgraph.report.fit_figures import (
@@ -83,7 +82,7 @@ def _diagnose(run: FitRun) -> Diagnosis:
         run.observation,
         run.reference,
         from_numpy(run.model.embeddings_),
-        parse_noise(run.noise),
+        run.noise,
         seed=run.model.seed,
     )
 

@@ -28,7 +28,7 @@ ENDLESS = "gcn:epochs=1000000"
 
 
 def run_of(variant: str, seed: int = 0) -> Run:
-    return Run("sbm", variant, "symmetric:0.3", seed)
+    return Run.parse("sbm", variant, "symmetric:0.3", seed)
 
 
 @pytest.fixture(scope="module")

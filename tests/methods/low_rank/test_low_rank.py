@@ -138,7 +138,7 @@ def test_graphs_of_unlike_neighbours_get_an_encoder_of_trainable_depth(name: str
 @pytest.mark.data
 def test_on_texas_the_trainable_depth_is_far_ahead_of_graph_convolutions() -> None:
     accuracy = {
-        encoder: execute(Run("texas", f"gcl-lrr:encoder={encoder}", "none", 0)).metrics
+        encoder: execute(Run.parse("texas", f"gcl-lrr:encoder={encoder}", "none", 0)).metrics
         for encoder in ("gcn", "tedgcn")
     }
     assert accuracy["tedgcn"]["test_accuracy"] > accuracy["gcn"]["test_accuracy"] + 0.2

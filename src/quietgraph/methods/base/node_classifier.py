@@ -22,6 +22,7 @@ from quietgraph.classify.label_issues.suspects import (
     neighbour_shares,
     with_votes,
 )
+from quietgraph.data.datasets import DATASETS
 from quietgraph.data.observation import observe
 from quietgraph.diagnose import Diagnosis, diagnose_embedding, estimate_noise
 from quietgraph.errors import (
@@ -80,6 +81,18 @@ class NodeClassifier(metaclass=Parameterised):
             f"{type(self).__name__} answers only for the graph it was fitted on. "
             "Fit it on the grown graph, or use a method marked inductive in `quietgraph methods`."
         )
+
+    @classmethod
+    def for_dataset(cls, name: str, **values: Any) -> Self:
+        """Return the estimator with the settings published for a dataset, defaults without any.
+
+        Args:
+            name: Of the dataset, as `quietgraph.load` takes it.
+            values: Parameters that are set otherwise.
+        """
+        if name not in DATASETS:
+            raise UnknownNameError("dataset", name, DATASETS)
+        return cls(**{**cls.presets.get(name, {}), **values})
 
     @classmethod
     def is_inductive(cls) -> bool:

@@ -1,0 +1,86 @@
+"""A method with some parameters set otherwise than by default, as a value and as text."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from quietgraph.errors import InvalidParameterError
+from quietgraph.methods import METHODS, NodeClassifier, get_method
+from quietgraph.params import current_names, parse_assignments
+
+NOT_PART_OF_A_RUN = frozenset({"seed", "device"})  # parameters that are no part of a setting
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A registered method and its assignments; `str` gives `name:key=value:key=value`.
+
+    Attributes:
+        method: Registered name.
+        assignments: Parameters and their values as written, which decide the text.
+        values: The same as checked values.
+    """
+
+    method: str
+    assignments: tuple[tuple[str, str], ...] = ()
+    values: Mapping[str, Any] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        chosen = get_method(self.method)
+        texts = current_names(chosen, dict(self.assignments))
+        object.__setattr__(self, "assignments", tuple(texts.items()))
+        object.__setattr__(self, "values", parse_assignments(chosen, texts))
+
+    def __str__(self) -> str:
+        return join_variant(self.method, dict(self.assignments))
+
+    def estimator(self, dataset: str | None = None, **values: Any) -> NodeClassifier:
+        """Return the unfitted estimator.
+
+        Args:
+            dataset: Whose published settings to start from; None for own data.
+            values: Other parameters, such as the seed.
+        """
+        chosen, own = get_method(self.method), {**self.values, **values}
+        return chosen(**own) if dataset is None else chosen.for_dataset(dataset, **own)
+
+
+def parse_variant(text: str) -> Variant:
+    """Return the variant of a text such as `gcn:hidden=128:epochs=50`."""
+    method, assignments = split_variant(text)
+    return Variant(method, tuple(assignments.items()))
+
+
+def parse_variants(texts: Iterable[str]) -> list[Variant]:
+    """Return the variants of several texts; `all` stands for every registered method."""
+    every = (name for text in texts for name in (METHODS if text == "all" else (text,)))
+    return [parse_variant(name) for name in every]
+
+
+def split_variant(text: str) -> tuple[str, dict[str, str]]:
+    """Return the method and the assignments in the text of a variant, unchecked."""
+    method, *parts = text.split(":")
+    pairs = [part.partition("=") for part in parts]
+    if any(not sign or not name for name, sign, _ in pairs):
+        raise InvalidParameterError(
+            f"a method variant is written name:key=value:key=value, got '{text}'."
+        )
+    return method, {name: value for name, _, value in pairs}
+
+
+def join_variant(method: str, assignments: Mapping[str, str]) -> str:
+    """Return the text of a variant."""
+    return ":".join([method, *(f"{name}={value}" for name, value in assignments.items())])
+
+
+def settings_words(model: NodeClassifier, dataset: str | None) -> str:
+    """Return whose settings an estimator has: published ones or defaults, and what differs."""
+    published = type(model).presets.get(dataset or "", {})
+    usual = type(model)(**published).get_params()
+    words = f"published settings for {dataset}" if published else "defaults"
+    differing = [
+        f"{name}={value}"
+        for name, value in model.get_params().items()
+        if name not in NOT_PART_OF_A_RUN and value != usual[name]
+    ]
+    return ", ".join([words, *differing])
