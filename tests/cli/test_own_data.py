@@ -99,7 +99,7 @@ def test_it_says_what_it_understood_before_it_trains(
     assert run_command("fit", str(graph_folder), "--fix", "nowhere.csv") == 2
     told = capsys.readouterr().err
     assert "60 of 120 nodes (50.0 %) in label, 3 classes" in told
-    assert "a: number, b: number, c: number, colour: category (3 values)" in told
+    assert "a: scaled, b: scaled, c: scaled, colour: category (3 values)" in told
     assert "homophily among labelled nodes 0." in told
     assert told.strip().endswith("nowhere.csv cannot be read: No such file or directory.")
 

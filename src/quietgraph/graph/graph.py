@@ -19,6 +19,8 @@ _Value = TypeVar("_Value")
 
 _SPARSE_BELOW = 0.15  # share of non-zeros under which a sparse product is the faster one
 _SPARSE_FROM = 64  # columns from which sparsity is worth its bookkeeping
+_LARGEST = float(np.finfo(np.float32).max)
+_SMALLEST = float(np.finfo(np.float32).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +48,8 @@ class Graph:
         """
         checked = _check_features(features)
         num_nodes = checked.shape[0]
-        pairs = _check_edges(edges, num_nodes)
-        values = _check_weights(weights, pairs.shape[1])
+        pairs = check_edges(edges, num_nodes)
+        values = check_weights(weights, pairs.shape[1])
         adjacency, notes = _fold(pairs, values, num_nodes)
         return cls(checked, adjacency, notes)
 
@@ -146,8 +148,8 @@ class Graph:
         else:
             parts.append(features)
         digest.update(str(tuple(features.shape)).encode())
-        for part in parts:
-            digest.update(part.detach().cpu().contiguous().numpy().tobytes())
+        for part in parts:  # without a copy: they may be mapped from disk
+            digest.update(np.ascontiguousarray(part.detach().cpu().numpy()).data)
         return digest.hexdigest()
 
     def with_features(self, features: Features) -> "Graph":
@@ -202,12 +204,17 @@ def _check_features(features: Any) -> Features:
 def _dense_features(features: Any) -> Any:
     raw = features.detach().cpu().numpy() if isinstance(features, Tensor) else features
     try:
-        return np.asarray(raw, dtype=np.float32)
-    except (TypeError, ValueError) as error:
+        return _as_float(np.asarray(raw))
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidGraphError(
             f"features must be numbers [nodes, features]: {error}. "
             "Encode text and categories first."
         ) from error
+
+
+def _as_float(raw: Any) -> Any:
+    """Return numbers as floats; 64-bit ones stay so until their range is checked."""
+    return raw if raw.dtype in (np.float32, np.float64) else raw.astype(np.float64)
 
 
 def _checked_storage(matrix: Any) -> Features:
@@ -215,6 +222,12 @@ def _checked_storage(matrix: Any) -> Features:
     sparse_in = scipy.sparse.issparse(matrix)
     stored = matrix.tocsr().data if sparse_in else matrix
     finite = np.isfinite(stored)
+    large = finite & (np.abs(stored) > _LARGEST)
+    if large.any():
+        raise InvalidGraphError(
+            f"features must lie within the range of 32-bit floats, got {stored[large][0]:g} "
+            f"({int(large.sum())} such entries). Scale them first."
+        )
     if not finite.all():
         where = ""
         if not sparse_in:
@@ -231,7 +244,8 @@ def _checked_storage(matrix: Any) -> Features:
     return torch.from_numpy(np.array(matrix.toarray() if sparse_in else matrix, dtype=np.float32))
 
 
-def _check_edges(edges: Any, num_nodes: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+def check_edges(edges: Any, num_nodes: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return pairs of node indices [2, edges]; raise where they are something else."""
     raw = np.asarray(edges.detach().cpu() if isinstance(edges, Tensor) else edges)
     if raw.size == 0:
         return np.empty((2, 0), dtype=np.int64)
@@ -254,18 +268,23 @@ def _check_edges(edges: Any, num_nodes: int) -> np.ndarray[Any, np.dtype[np.int6
     return pairs
 
 
-def _check_weights(weights: Any, num_edges: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+def check_weights(weights: Any, num_edges: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return one positive weight per edge [edges], 1 where none are given."""
     if weights is None:
         return np.ones(num_edges)
     raw = weights.detach().cpu() if isinstance(weights, Tensor) else weights
-    values = np.asarray(raw, dtype=np.float64).reshape(-1)
+    try:
+        values = np.asarray(raw, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidGraphError(f"edge weights must be numbers: {error}.") from error
     if len(values) != num_edges:
         raise InvalidGraphError(
             f"weights must have one entry per edge ({num_edges}), got {len(values)}."
         )
-    if not (np.isfinite(values) & (values > 0)).all():
+    if not ((values >= _SMALLEST) & (values <= _LARGEST)).all():  # also false for NaN
         raise InvalidGraphError(
-            "edge weights must be positive and finite. Leave out edges of weight 0."
+            "edge weights must be positive and finite as 32-bit floats (below 3.4e38). "
+            "Leave out edges of weight 0."
         )
     return values
 
@@ -284,12 +303,15 @@ def _fold(pairs: Any, values: Any, num_nodes: int) -> tuple[CSR, tuple[str, ...]
         (np.r_[weights, weights], (np.r_[low, high], np.r_[high, low])),
         shape=(num_nodes, num_nodes),
     )
-    notes = []
-    if loops.any():
-        notes.append(f"{int(loops.sum())} self-loops removed")
-    if not first.all():
-        notes.append(f"repeated or opposite edges merged: {len(first)} given, {first.sum()} kept")
-    return CSR.from_scipy(matrix), tuple(notes)
+    return CSR.from_scipy(matrix), fold_notes(int(loops.sum()), len(first), int(first.sum()))
+
+
+def fold_notes(loops: int, given: int, kept: int) -> tuple[str, ...]:
+    """Return in words what became of the edges: self-loops, edges beside these, those kept."""
+    notes = [f"{loops} self-loops removed"] if loops else []
+    if given != kept:
+        notes.append(f"repeated or opposite edges merged: {given} given, {kept} kept")
+    return tuple(notes)
 
 
 def _node_attribute(source: Any, name: str) -> Any:

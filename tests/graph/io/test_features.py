@@ -11,19 +11,26 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from quietgraph.errors import QuietgraphError
 from quietgraph.graph import Graph, block_model
 from quietgraph.graph.io import read_graph
-from quietgraph.graph.io.columns import encode_column, learn_column
+from quietgraph.graph.io.columns import Encoder
+from quietgraph.graph.io.limits import Budget
+from quietgraph.graph.io.nodes import Options, read_nodes
 from quietgraph.graph.io.structural import (
     choose_landmarks,
     page_rank,
     structural_features,
 )
+from quietgraph.graph.io.table import FrameTable
 
 TEXTS = ["the red car", "a blue car and a red bus", "", "bus bus bus"]
 
 
 def column(cells: list[str], kind: str | None = None):
-    found = learn_column("c", pd.Series(cells, dtype="str"), kind, typed=False)
-    return found, encode_column(found, pd.Series(cells, dtype="str"), typed=False)[0].toarray()
+    """Return what cells of a CSV file become, and their features."""
+    frame = pd.DataFrame({"id": range(len(cells)), "c": pd.Series(cells, dtype="str")})
+    table = FrameTable(frame, "nodes", typed=False)
+    options = Options(Budget("nodes", 10**9), {"c": kind} if kind else {})
+    columns = read_nodes(table, options, "id").columns
+    return columns[0], Encoder(columns).encode(next(table.pieces()))
 
 
 def test_hashed_text_equals_tf_idf_up_to_the_order_of_words() -> None:
@@ -38,7 +45,9 @@ def test_hashed_text_equals_tf_idf_up_to_the_order_of_words() -> None:
 @pytest.mark.parametrize(
     ("cells", "kind"),
     [
-        (["1", "2.5", "-3e2", ""], "number"),
+        (["1", "2.5", "-3e2", ""], "scaled"),
+        (["1", "0", "0", "NA", "1"], "number"),
+        (["2", "0", "0", "0"], "scaled"),
         (["a", "b", "a", "b"], "category"),
         (["a", "b", "c", "d"], "text"),
         ([str(k // 2) + "x" for k in range(202)], "text"),
@@ -60,14 +69,8 @@ def test_empty_columns_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "nodes.csv").write_text("id,a,b,label\n1,,1,x\n2,,200,y\n3,,3,x\n")
     (tmp_path / "edges.csv").write_text("source,target\n1,2\n")
     read = read_graph(tmp_path)
-    assert read.understood.columns == ("b: number",)
-    assert read.understood.notes == ("column a is empty and not used",)
-
-
-def test_large_numbers_are_pointed_out(tmp_path: Path) -> None:
-    (tmp_path / "nodes.csv").write_text("id,a,b,label\n1,0.1,1000,x\n2,0.2,200,y\n")
-    (tmp_path / "edges.csv").write_text("source,target\n1,2\n")
-    assert "--column b=scaled" in read_graph(tmp_path).understood.notes[0]
+    assert read.understood.columns == ("b: scaled",)
+    assert read.understood.notes[0] == "column a is empty and not used"
 
 
 def small_graph() -> Graph:

@@ -26,7 +26,7 @@ def test_loose_arrays_of_an_npz(tmp_path: Path) -> None:
     assert read.graph.fingerprint == GRAPH.fingerprint
     assert read.labels.tolist() == [1, None, 0]
     assert read.node_ids.tolist() == ["p", "q", "r"]
-    assert read.understood.notes == ("arrays not used: extra",)
+    assert read.understood.notes[0] == "arrays not used: extra"
 
 
 def test_pairs_in_rows_and_texts_as_labels(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_the_layout_of_amazon_and_coauthor(tmp_path: Path) -> None:
     np.savez(tmp_path / "g.npz", **parts, labels=[0, 1, 1], class_names=objects)
     read = read_graph(tmp_path / "g.npz")
     assert read.graph.fingerprint == GRAPH.fingerprint
-    assert read.understood.notes == ("arrays of Python objects not read: class_names",)
+    assert read.understood.notes[0] == "arrays of Python objects not read: class_names"
 
 
 @pytest.mark.parametrize("layout", ["csr", "csc", "coo"])
@@ -72,7 +72,7 @@ def test_a_scipy_matrix_alone_gets_structural_features(tmp_path: Path, layout: s
         ({"x": X * np.nan, "edges": EDGES}, "features must be finite"),
         (
             {"adj_data": [1.0], "adj_indices": [9], "adj_indptr": [0, 1, 1], "adj_shape": [2, 2]},
-            "are no sparse matrix",
+            "is no readable sparse matrix",
         ),
     ],
 )
@@ -169,7 +169,7 @@ def network() -> nx.DiGraph:
 def test_network_files_keep_attributes_ids_and_weights(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"g.{ending}"
     getattr(nx, f"write_{ending}")(network(), path)
-    read = read_graph(path, columns={"group": "label"})
+    read = read_graph(path, columns={"group": "label", "age": "number"})
     assert read.node_ids.tolist() == ["a", "b", "c"]
     assert read.labels.tolist() == ["x", "y", "x"]
     assert read.graph.features.reshape(-1).tolist() == [1.5, 2.0, 0.5]

@@ -1,6 +1,7 @@
 """Graphs as folders that are mapped into memory: the same graph, written in pieces."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ import quietgraph as qg
 from quietgraph.cli.app import app
 from quietgraph.errors import InvalidGraphError, UnreadableFileError, UnwritablePathError
 from quietgraph.graph import CSR, Graph
-from quietgraph.graph.io import convert, edge_sort, read_graph, table_stream
+from quietgraph.graph.io import arrays, csv_file, edge_sort, features, read_graph, table
 from quietgraph.graph.io.convert import convert_graph
 from quietgraph.graph.io.edge_sort import EdgeSorter
 from quietgraph.graph.io.memory_mapped import is_mapped, read_mapped
@@ -22,8 +23,11 @@ NODES = 300
 
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch) -> None:
-    monkeypatch.setattr(table_stream, "_ROWS", 64)
-    monkeypatch.setattr(convert, "_ROWS", 50)
+    monkeypatch.setattr(table, "_ROWS", 64)
+    monkeypatch.setattr(csv_file, "_BLOCK", 2048)
+    monkeypatch.setattr(arrays, "_ROWS", 50)
+    monkeypatch.setattr(arrays, "_LARGE", 1000)
+    monkeypatch.setattr(features, "_CELLS", 600)
     monkeypatch.setattr(edge_sort, "_BUCKET", 200)
 
 
@@ -131,7 +135,7 @@ def test_a_sorter_of_edges_equals_the_graph(tmp_path) -> None:
         for start in range(0, 400, 70):
             few = slice(start, start + 70)
             sorter.add(pairs[0, few], pairs[1, few], weights[few])
-    rows = list(sorter.rows())
+        rows = list(sorter.rows())
     assert len(rows) > 3
     graph = Graph.from_arrays(np.ones((50, 1)), pairs, weights=weights)
     np.testing.assert_array_equal(
@@ -203,16 +207,44 @@ def test_other_files_in_the_target_stay(tmp_path) -> None:
     assert is_mapped(tmp_path / "mapped")
 
 
+def change(folder, name: str, place: int, value: float) -> None:
+    array = np.load(folder / f"{name}.npy")
+    array.reshape(-1)[place] = value
+    np.save(folder / f"{name}.npy", array)
+
+
+def forge(folder, name: str, place: int, value: float) -> None:
+    """Change an array, and the fingerprint with it."""
+    graph = read_mapped(folder).graph
+    change(folder, name, place, value)
+    features = np.load(folder / "features.npy")
+    columns = torch.from_numpy(np.load(folder / "columns.npy"))
+    adjacency = replace(graph.adjacency, columns=columns)
+    meta = json.loads((folder / "meta.json").read_text())
+    meta["fingerprint"] = Graph(torch.from_numpy(features), adjacency).fingerprint
+    (folder / "meta.json").write_text(json.dumps(meta))
+
+
 @pytest.mark.parametrize(
     ("harm", "sentence"),
     [
-        (lambda folder: (folder / "columns.npy").unlink(), "missing or broken"),
-        (lambda folder: (folder / "features.npy").write_bytes(b"x"), "missing or broken"),
+        (lambda folder: (folder / "columns.npy").unlink(), "columns.npy is missing"),
+        (lambda folder: (folder / "features.npy").write_bytes(b"x"), "no readable array"),
         (lambda folder: (folder / "meta.json").unlink(), "does not describe"),
         (lambda folder: (folder / "meta.json").write_text("{}"), "does not describe"),
+        (lambda folder: (folder / "meta.json").write_text("[" * 10**5), "does not describe"),
         (lambda folder: (folder / "meta.json").write_text('{"version": 9}'), "version 9"),
-        (lambda folder: np.save(folder / "columns.npy", np.zeros(3)), "row pointer"),
-        (lambda folder: np.save(folder / "features.npy", np.zeros((2, 2))), "does not hold"),
+        (lambda folder: np.save(folder / "columns.npy", np.zeros(3)), "holds float64"),
+        (lambda folder: np.save(folder / "columns.npy", np.zeros(3, np.int32)), "row pointer"),
+        (lambda folder: np.save(folder / "features.npy", np.zeros((2, 2))), "holds float64"),
+        (lambda folder: np.save(folder / "features.npy", np.zeros((2, 2), "f4")), "not hold"),
+        (lambda folder: change(folder, "row_pointer", 5, 2**30), "row pointer"),
+        (lambda folder: change(folder, "columns", 5, 2**30), "points outside"),
+        (lambda folder: change(folder, "columns", 5, -1), "points outside"),
+        (lambda folder: change(folder, "labels", 5, 9), "codes of no class"),
+        (lambda folder: change(folder, "features", 5, np.nan), "have changed since"),
+        (lambda folder: forge(folder, "features", 5, np.nan), "not in order"),
+        (lambda folder: forge(folder, "columns", 5, 7), "not undirected|not in order"),
     ],
 )
 def test_a_harmed_folder_is_one_sentence(tmp_path, harm, sentence: str) -> None:
@@ -228,8 +260,8 @@ def test_a_harmed_folder_is_one_sentence(tmp_path, harm, sentence: str) -> None:
     [
         ("edges", lambda text: text + "n1,nobody\n", "no id of a node"),
         ("nodes", lambda text: text + "n1,a,0.1,red\n", "more than one node"),
-        ("nodes", lambda text: text + "n999,a,heavy,red\n", "cannot be read as CSV"),
-        ("nodes", lambda text: "", "cannot be read as CSV"),
+        ("nodes", lambda text: text + "n999,a,heavy,red\n", "mixes numbers with text"),
+        ("nodes", lambda text: "", "nodes.csv is empty"),
     ],
 )
 def test_a_mistake_in_a_late_row_is_one_sentence(tmp_path, table, change, sentence) -> None:

@@ -32,7 +32,7 @@ def folder(path: Path, nodes: str = NODES, edges: str = EDGES) -> Path:
 
 
 def test_csv_tables_become_a_graph_with_ids_and_labels(tmp_path: Path) -> None:
-    read = read_graph(folder(tmp_path))
+    read = read_graph(folder(tmp_path), columns={"age": "number"})
     assert read.node_ids.tolist() == ["a", "b", "c", "d"]
     assert read.labels.tolist() == ["cat", "dog", None, "cat"]
     np.testing.assert_allclose(
@@ -50,7 +50,7 @@ def test_it_tells_what_it_understood(tmp_path: Path) -> None:
     assert facts.isolated == 1
     assert facts.homophily == 0.5
     told = " ".join(facts.sentences())
-    for words in ("3 of 4 nodes (75.0 %)", "age: number", "country: category (2 values)"):
+    for words in ("3 of 4 nodes (75.0 %)", "age: scaled", "country: category (2 values)"):
         assert words in told
     assert "1 empty cells count as its mean" in told
 
@@ -176,8 +176,9 @@ def test_missing_or_doubled_files_are_named(tmp_path: Path) -> None:
         read_graph(tmp_path)
     with pytest.raises(QuietgraphError, match="there is no file or folder"):
         read_graph(tmp_path / "nowhere")
+    (tmp_path / "graph.xlsx").write_bytes(b"PK")
     with pytest.raises(QuietgraphError, match=r"must be a folder with nodes\.csv"):
-        read_graph(tmp_path / "edges.csv")
+        read_graph(tmp_path / "graph.xlsx")
 
 
 def test_unknown_columns_and_kinds_offer_the_nearest(tmp_path: Path) -> None:
@@ -203,7 +204,7 @@ def test_a_grown_graph_is_read_as_the_first_one_was(tmp_path: Path) -> None:
 
 
 def test_new_categories_count_as_none_and_lost_columns_are_named(tmp_path: Path) -> None:
-    first = read_graph(folder(tmp_path))
+    first = read_graph(folder(tmp_path), columns={"age": "number"})
     read = read_graph(folder(tmp_path, NODES.replace("fr", "es")), encoding=first.encoding)
     assert read.graph.features[1].tolist() == [2, 0, 0]
     assert "column country: 2 cells hold values not seen in fit" in " ".join(read.understood.notes)

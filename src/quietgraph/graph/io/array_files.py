@@ -1,10 +1,14 @@
-"""`.npy` files that grow: rows are appended as they come, the header is written at the end."""
+"""Arrays that grow piece by piece, in memory or as `.npy` files that are mapped at the end."""
 
 import shutil
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+import torch
+
+from quietgraph.graph.graph import Features
+from quietgraph.graph.sparse import CSR
 
 _SPARSE_BELOW: Final = 0.15  # as in `Graph`: share of non-zeros, and columns from which it counts
 _SPARSE_FROM: Final = 64
@@ -12,46 +16,64 @@ _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 class GrowingArray:
-    """An array on disk, filled piece by piece."""
+    """An array, filled piece by piece."""
 
-    def __init__(self, path: Path, kind: Any, *, width: int | None = None) -> None:
-        """Args: where the array ends up, type of its entries, its columns if it is a matrix."""
-        self.path, self.kind, self.width, self.rows = path, np.dtype(kind), width, 0
-        self._raw = path.with_suffix(".raw")
-        self._file = self._raw.open("wb")
+    def __init__(
+        self, folder: Path | None, name: str, kind: Any, *, width: int | None = None
+    ) -> None:
+        """Args: its folder (None: in memory), name, type of entries, columns of a matrix."""
+        self.kind, self.width, self.rows = np.dtype(kind), width, 0
+        self._path = None if folder is None else folder / f"{name}.npy"
+        self._pieces: list[_Array] = []
+        self._raw = None if self._path is None else self._path.with_suffix(".raw")
+        if self._raw is not None:
+            self._raw.touch()
 
     def append(self, piece: Any) -> None:
         """Add entries, or rows of a matrix, at the end."""
-        np.ascontiguousarray(piece, dtype=self.kind).tofile(self._file)
-        self.rows += len(piece)
+        plain = np.ascontiguousarray(piece, dtype=self.kind)
+        self.rows += len(plain)
+        if self._raw is None:
+            self._pieces.append(plain)
+            return
+        with self._raw.open("ab") as file:
+            plain.tofile(file)
 
-    def finish(self) -> None:
-        """Write the array as `.npy`."""
-        self._file.close()
+    def finish(self) -> _Array:
+        """Return the array."""
         shape = (self.rows,) if self.width is None else (self.rows, self.width)
-        header = {
-            "descr": np.lib.format.dtype_to_descr(self.kind),
-            "fortran_order": False,
-            "shape": shape,
-        }
-        with self.path.open("wb") as target, self._raw.open("rb") as source:
+        if self._path is None or self._raw is None:
+            return np.concatenate([np.empty((0, *shape[1:]), self.kind), *self._pieces])
+        kind = np.lib.format.dtype_to_descr(self.kind)
+        header = {"descr": kind, "fortran_order": False, "shape": shape}
+        with self._path.open("wb") as target, self._raw.open("rb") as source:
             np.lib.format.write_array_header_1_0(target, header)
             shutil.copyfileobj(source, target, 2**22)
         self._raw.unlink()
+        # Copy on write: torch wants writable memory, and the file must never change.
+        mapped: _Array = np.load(self._path, mmap_mode="c", allow_pickle=False)
+        return mapped
+
+    def discard(self, instead: _Array) -> _Array:
+        """Forget what was appended; return another array in its place."""
+        self._pieces = []
+        if self._raw is not None:
+            self._raw.unlink()
+        return instead
 
 
 class GrowingFeatures:
-    """Feature rows on disk, dense or sparse."""
+    """Feature rows, dense or sparse."""
 
-    def __init__(self, folder: Path, width: int, *, sparse: bool) -> None:
+    def __init__(self, folder: Path | None, width: int, *, sparse: bool) -> None:
         self.sparse, self.width = sparse, width
         if sparse:
-            self.columns = GrowingArray(folder / "features_columns.npy", np.int32)
-            self.values = GrowingArray(folder / "features_values.npy", np.float32)
+            self.columns = GrowingArray(folder, "features_columns", np.int32)
+            self.values = GrowingArray(folder, "features_values", np.float32)
             self.counts: list[_Array] = []
-            self.pointer = folder / "features_pointer.npy"
+            self.folder = folder
         else:
-            self.dense = GrowingArray(folder / "features.npy", np.float32, width=width)
+            self.dense = GrowingArray(folder, "features", np.float32, width=width)
 
     def append(self, block: Any) -> None:
         """Add rows, a SciPy matrix [rows, width] if sparse, any matrix otherwise."""
@@ -66,15 +88,18 @@ class GrowingFeatures:
         self.values.append(rows.data)
         self.counts.append(np.diff(rows.indptr))
 
-    def finish(self) -> None:
-        """Write the arrays."""
+    def finish(self) -> Features:
+        """Return the features."""
         if not self.sparse:
-            self.dense.finish()
-            return
-        self.columns.finish()
-        self.values.finish()
-        pointer = np.concatenate([[0], np.concatenate(self.counts).cumsum()])
-        np.save(self.pointer, pointer.astype(index_type(int(pointer[-1]))))
+            return torch.from_numpy(self.dense.finish())
+        counts = np.concatenate([[0], *self.counts])
+        pointer = counts.cumsum()
+        kind = index_type(max(int(pointer[-1]), len(counts), self.width))
+        written = GrowingArray(self.folder, "features_pointer", kind)
+        written.append(pointer)
+        parts = (written.finish(), self.columns.finish(), self.values.finish())
+        tensors = [torch.from_numpy(part) for part in parts]
+        return CSR(tensors[0], tensors[1], tensors[2], (len(counts) - 1, self.width))
 
 
 def is_sparse(filled: int, size: int, width: int) -> bool:

@@ -1,21 +1,22 @@
-"""Columns of a table as features: numbers as they are, categories one-hot, text hashed."""
+"""Columns as features: numbers scaled, dates in days, categories one-hot, text hashed."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
 import scipy.sparse
-from pandas.api import types as kinds
 
 from quietgraph.errors import UnknownNameError, UnreadableFileError
+from quietgraph.graph.io.cells import PLAIN, Cells, parse, read_cells
 
-FEATURE_KINDS: Final = ("number", "scaled", "category", "text")
+FEATURE_KINDS: Final = ("number", "scaled", "date", "category", "text", "vector")
 KINDS: Final = (*FEATURE_KINDS, "label", "id", "ignore")
-MISSING_WORDS: Final = ("", "na", "n/a", "nan", "null", "none", "<na>", "#n/a")
-_MOST_CATEGORIES: Final = 100
-_HASHED_WORDS: Final = 2048
+SCALARS: Final = ("number", "scaled", "date")
+HASHED_WORDS: Final = 2048
+_LARGEST: Final = float(np.finfo(np.float32).max)
 _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -25,11 +26,11 @@ class Column:
 
     Attributes:
         name: As the file has it.
-        kind: `number`, `scaled`, `category` or `text`.
-        centre: Of numbers: their mean; it stands for an empty cell.
-        spread: Of numbers: their standard deviation.
+        kind: `number` as it is, `scaled`, `date`, `category`, `text` or `vector`.
+        centre: Of numbers and dates: their mean; it stands for an empty cell.
+        spread: Of numbers and dates: their standard deviation.
         values: Of a category: its values, one feature each; of text: the weight of each hashed
-            word.
+            word; of numbers and dates in texts: how they are written; of vectors: their length.
     """
 
     name: str
@@ -38,15 +39,25 @@ class Column:
     spread: float = 0.0
     values: tuple[Any, ...] = ()
 
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        if self.kind in SCALARS:
+            return 1
+        return int(self.values[0]) if self.kind == "vector" else len(self.values)
+
     def __str__(self) -> str:
         if self.kind == "category":
             return f"{self.name}: category ({len(self.values)} values)"
         if self.kind == "text":
             return f"{self.name}: text ({len(self.values):,} hashed words)"
-        return f"{self.name}: {self.kind}"
+        if self.kind == "vector":
+            return f"{self.name}: vector ({self.values[0]:,} numbers)"
+        style = f" ({self.values[0]})" if self.values and self.values[0] != PLAIN else ""
+        return f"{self.name}: {self.kind}{style}"
 
 
-def check_roles(roles: Mapping[str, str], names: list[str], *, where: str) -> None:
+def check_roles(roles: Mapping[str, str], names: Sequence[str], *, where: str) -> None:
     """Raise where a column is named that is not there, or given a kind that does not exist."""
     for name, kind in roles.items():
         if kind not in KINDS:
@@ -55,129 +66,147 @@ def check_roles(roles: Mapping[str, str], names: list[str], *, where: str) -> No
             raise UnknownNameError(f"column in {where}", name, names)
 
 
-def learn_column(name: str, cells: Any, kind: str | None, *, typed: bool) -> Column | None:
-    """Return what a column becomes; None where it holds nothing.
+class Encoder:
+    """Turns rows of a table into features, and counts what a user should know."""
 
-    Args:
-        name: Of the column.
-        cells: One per node.
-        kind: As the user wants it; None to look at the cells.
-        typed: Whether the cells' types are meant; texts that look like numbers are numbers if not.
-    """
-    present = _present(cells)
-    if not present.any():
-        return None
-    if kind in {None, "number", "scaled"}:
-        numbers = _numbers(name, cells, typed=typed, wanted=kind is not None)
-        if numbers is not None:
-            found = numbers[~np.isnan(numbers)]
-            return Column(name, kind or "number", float(found.mean()), float(found.std()))
-    texts = _texts(cells)
-    distinct = sorted(set(texts[present]))
-    few = len(distinct) <= min(_MOST_CATEGORIES, int(present.sum()) / 2)
-    if kind == "category" or (kind is None and few):
-        return Column(name, "category", values=tuple(distinct))
-    return Column(name, "text", values=_word_weights(texts))
+    def __init__(
+        self, columns: Sequence[Column], unknown: Sequence[str] = (), *, sparse: bool = False
+    ) -> None:
+        """Args: what the columns become, cells that mean unknown, and the form of the result."""
+        self.columns, self.unknown, self.sparse = columns, unknown, sparse
+        self._told: Counter[tuple[str, str]] = Counter()
+
+    def encode(self, piece: Any) -> Any:
+        """Return the features of some rows [rows, features] float32."""
+        blocks: list[Any] = []
+        scalars: list[_Array] = []
+        for column in self.columns:
+            cells = read_cells(piece.column(column.name), column.name, self.unknown)
+            if column.kind in SCALARS:
+                scalars.append(self._scalar(column, cells))
+                continue
+            blocks += _side_by_side(scalars)
+            blocks.append(getattr(self, f"_{column.kind}")(column, cells))
+            scalars = []
+        blocks += _side_by_side(scalars)
+        if self.sparse:
+            parts = [scipy.sparse.csr_matrix(block) for block in blocks]
+            return scipy.sparse.hstack(parts, format="csr", dtype=np.float32)
+        dense = [block.toarray() if hasattr(block, "toarray") else block for block in blocks]
+        return np.hstack(dense).astype(np.float32, copy=False)
+
+    def notes(self) -> list[str]:
+        """Return what a user should know."""
+        told = self._told.items()
+        return [f"column {name}: {count} {sentence}" for (name, sentence), count in told]
+
+    def _tell(self, column: Column, count: Any, sentence: str) -> None:
+        if count:
+            self._told[column.name, sentence] += int(count)
+
+    def _scalar(self, column: Column, cells: Cells) -> _Array:
+        numbers = scalar_numbers(cells, column)
+        empty = np.isnan(numbers)
+        mean = "" if column.kind == "date" else f" {column.centre:g}"
+        self._tell(column, empty.sum(), f"empty cells count as its mean{mean}")
+        filled = np.where(empty, column.centre, numbers)
+        if column.kind != "number":
+            filled = (filled - column.centre) / (column.spread or 1.0)
+        return to_float32(filled, f"the column '{column.name}'")
+
+    def _category(self, column: Column, cells: Cells) -> Any:
+        codes, texts = text_codes(cells)
+        places = pd.Index(column.values, dtype=object).get_indexer(pd.Index(texts, dtype=object))
+        found = np.append(places, -1)[codes]
+        rows = np.flatnonzero(found >= 0)
+        new = (codes >= 0) & (found < 0)
+        self._tell(column, new.sum(), "cells hold values not seen in fit and count as none")
+        shape = (len(codes), len(column.values))
+        return scipy.sparse.csr_matrix((np.ones(len(rows)), (rows, found[rows])), shape=shape)
+
+    def _text(self, column: Column, cells: Cells) -> Any:
+        from sklearn.preprocessing import normalize  # noqa: PLC0415  (slow to import)
+
+        codes, counts = word_counts(cells)
+        weighted = counts @ scipy.sparse.diags(np.array(column.values, dtype=np.float64))
+        return normalize(weighted.tocsr())[codes]
+
+    def _vector(self, column: Column, cells: Cells) -> Any:
+        vectors = cells.vectors
+        if cells.kind != "vector" or vectors.shape[1] not in {0, column.width}:
+            found = cells.kind if vectors is None else f"{vectors.shape[1]} numbers"
+            raise UnreadableFileError(
+                f"the column '{column.name}' must hold vectors of {column.width} numbers, got "
+                f"{found}."
+            )
+        empty = np.isnan(vectors).any(axis=1) if vectors.shape[1] else np.ones(len(vectors), bool)
+        full = np.zeros((len(vectors), column.width))
+        full[~empty] = vectors[~empty]
+        self._tell(column, empty.sum(), "empty vectors count as zeros")
+        return to_float32(full, f"the column '{column.name}'")
 
 
-def encode_column(column: Column, cells: Any, *, typed: bool) -> tuple[Any, str | None]:
-    """Return the features of one column [nodes, width] sparse, and what to tell the user."""
-    if column.kind == "category":
-        return _one_hot(column, cells)
-    if column.kind == "text":
-        return _hashed(column, cells), None
-    numbers = _numbers(column.name, cells, typed=typed, wanted=True)
-    empty = np.isnan(numbers)
-    filled = np.where(empty, column.centre, numbers)
-    if column.kind == "scaled":
-        filled = (filled - column.centre) / (column.spread or 1.0)
-    told = f"column {column.name}: {int(empty.sum())} empty cells count as its mean "
-    told += f"{column.centre:g}"
-    return scipy.sparse.csr_matrix(filled[:, None]), told if empty.any() else None
+def scalar_numbers(cells: Cells, column: Column) -> _Array:
+    """Return the numbers or dates of cells, NaN where empty; raise where some are neither."""
+    if cells.kind == "vector":
+        raise UnreadableFileError(f"the column '{column.name}' holds vectors, not numbers.")
+    if cells.kind != "text":
+        return check_finite(column.name, cells.numbers)
+    numbers, wrong = parse(cells.values, column.values[0] if column.values else PLAIN)
+    bad = np.flatnonzero(wrong & (cells.used() > 0))
+    if len(bad):
+        raise mixed(column.name, int(cells.used()[bad].sum()), cells.values[int(bad[0])].as_py())
+    return check_finite(column.name, np.append(numbers, np.nan)[cells.codes])
 
 
-def _present(cells: Any) -> _Array:
-    known = ~np.asarray(pd.isna(cells))
-    return np.asarray(known & (np.asarray(cells, dtype=object) != ""))
+def mixed(name: str, count: int, first: str) -> UnreadableFileError:
+    """Return the error of a column with numbers and texts."""
+    return UnreadableFileError(
+        f"the column '{name}' mixes numbers with text: {count} cells are no numbers, the first is "
+        f"'{first[:80]}'. Mend them, name the word for unknown with --unknown, or read it "
+        f"otherwise with --column {name}=category."
+    )
 
 
-def _texts(cells: Any) -> _Array:
-    present = _present(cells)
-    texts = np.full(len(cells), "", dtype=object)
-    texts[present] = [str(value) for value in np.asarray(cells, dtype=object)[present]]
-    return texts
-
-
-def _numbers(name: str, cells: Any, *, typed: bool, wanted: bool) -> Any:
-    """Return numbers [nodes] with NaN where empty; None where the cells are texts."""
-    if kinds.is_bool_dtype(cells) or kinds.is_numeric_dtype(cells):
-        return _finite(name, np.asarray(cells, dtype=np.float64))
-    _check_plain(name, cells)
-    if typed and not wanted:
-        return None
-    texts = pd.Series(_texts(cells), dtype=object)
-    empty = texts.str.lower().isin(MISSING_WORDS).to_numpy()
-    parsed = pd.to_numeric(texts.mask(empty), errors="coerce").to_numpy(np.float64)
-    wrong = np.isnan(parsed) & ~empty
-    if not wrong.any():
-        return _finite(name, parsed)
-    if wanted or wrong.sum() < (~empty).sum() / 2:
-        raise UnreadableFileError(
-            f"the column '{name}' mixes numbers with text: {int(wrong.sum())} cells are no "
-            f"numbers, the first is '{texts[wrong].iloc[0]}'. Mend them, or read it otherwise "
-            f"with --column {name}=category."
-        )
-    return None
-
-
-def _finite(name: str, numbers: _Array) -> _Array:
+def check_finite(name: str, numbers: _Array) -> _Array:
+    """Return the numbers; raise where some are infinite."""
     if np.isinf(numbers).any():
         raise UnreadableFileError(
-            f"the column '{name}' holds infinite numbers. Replace them, or leave it out with "
-            f"--column {name}=ignore."
+            f"the column '{name}' holds infinite numbers, or numbers beyond 1.8e308. Replace "
+            f"them, or leave it out with --column {name}=ignore."
         )
     return numbers
 
 
-def _check_plain(name: str, cells: Any) -> None:
-    found = {type(value) for value in np.asarray(cells, dtype=object)[_present(cells)]}
-    if found <= {str}:
-        return
-    words = ", ".join(sorted(kind.__name__ for kind in found))
-    raise UnreadableFileError(
-        f"the column '{name}' must hold only numbers or only texts, got {words}. Convert it, or "
-        f"leave it out with --column {name}=ignore."
-    )
+def to_float32(numbers: _Array, what: str) -> _Array:
+    """Return numbers as 32-bit floats; raise where some lie beyond their range."""
+    large = np.abs(numbers) > _LARGEST
+    if large.any():
+        raise UnreadableFileError(
+            f"{what} holds {numbers[large][0]:g}, which is beyond the range of 32-bit floats "
+            "(3.4e38). Scale it first."
+        )
+    return numbers.astype(np.float32)
 
 
-def _one_hot(column: Column, cells: Any) -> tuple[Any, str | None]:
-    texts = _texts(cells)
-    codes = pd.Index(column.values, dtype=object).get_indexer(pd.Index(texts, dtype=object))
-    known = codes >= 0
-    shape = (len(codes), len(column.values))
-    rows = np.flatnonzero(known)
-    matrix = scipy.sparse.csr_matrix((np.ones(len(rows)), (rows, codes[known])), shape=shape)
-    new = int((~known & (texts != "")).sum())
-    told = f"column {column.name}: {new} cells hold values not seen in fit and count as none"
-    return matrix, told if new else None
+def text_codes(cells: Cells) -> tuple[_Array, list[str]]:
+    """Return the place of each cell's text among the different ones, -1 where empty, and these."""
+    if cells.kind == "text":
+        return cells.codes, cells.texts()
+    values = cells.numbers if cells.vectors is None else cells.vectors[:, :0].sum(axis=1)
+    codes, found = pd.factorize(values)
+    whole = all(float(value).is_integer() for value in found)
+    return codes, [str(int(value)) if whole else str(value) for value in found]
 
 
-def _word_counts(texts: _Array) -> Any:
+def word_counts(cells: Cells) -> tuple[_Array, Any]:
+    """Return the row of each cell, and rows of hashed word counts, the last for an empty cell."""
     from sklearn.feature_extraction.text import HashingVectorizer  # noqa: PLC0415  (slow to import)
 
-    hashing = HashingVectorizer(n_features=_HASHED_WORDS, alternate_sign=False, norm=None)
-    return hashing.transform(texts)
+    codes, texts = text_codes(cells)
+    hashing = HashingVectorizer(n_features=HASHED_WORDS, alternate_sign=False, norm=None)
+    return np.where(codes < 0, len(texts), codes), hashing.transform([*texts, ""])
 
 
-def _word_weights(texts: _Array) -> tuple[float, ...]:
-    from sklearn.feature_extraction.text import TfidfTransformer  # noqa: PLC0415
-
-    return tuple(TfidfTransformer().fit(_word_counts(texts)).idf_.tolist())
-
-
-def _hashed(column: Column, cells: Any) -> Any:
-    from sklearn.feature_extraction.text import TfidfTransformer  # noqa: PLC0415
-
-    transformer = TfidfTransformer()
-    transformer.idf_ = np.array(column.values)
-    return transformer.transform(_word_counts(_texts(cells)))
+def _side_by_side(scalars: list[_Array]) -> list[Any]:
+    return [np.column_stack(scalars)] if scalars else []

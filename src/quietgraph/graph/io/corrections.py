@@ -1,15 +1,17 @@
 """Labels that a person decided on: read from a file, put in the place of the given ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from quietgraph.errors import UnknownNameError, UnreadableFileError
-from quietgraph.graph.io.csv_file import read_csv
+from quietgraph.graph.io.limits import budget_of
 from quietgraph.graph.io.raw import id_key
+from quietgraph.graph.io.table import open_table
 from quietgraph.types import UNKNOWN, Labels
 
 DECISIONS: Final = ("accept", "keep", "unsure", "drop")
@@ -56,13 +58,13 @@ def read_corrections(path: str | Path) -> Corrections:
     has both, the label counts; where it has neither, nothing changes.
     """
     path = Path(path)
-    table = read_csv(path)
-    names = {str(name).lower(): str(name) for name in table.columns}
+    table = open_table(path, budget_of(str(path), [path], None))
+    names = {name.lower(): name for name in table.names}
     node = next((names[name] for name in _NODE_NAMES if name in names), None)
     if node is None or not {"label", "decision"} & names.keys():
         raise UnreadableFileError(
             f"{path} must have a column node and a column label or decision, got "
-            f"{', '.join(table.columns)}."
+            f"{', '.join(table.names)}."
         )
     if "decision" in names and "suggested" not in names and "label" not in names:
         raise UnreadableFileError(
@@ -70,30 +72,39 @@ def read_corrections(path: str | Path) -> Corrections:
             "Edit the suspects.csv of a fit, or name the labels in a column label."
         )
     found: dict[str, str] = {}
-    for line, row in zip(table.index, table.to_dict("records"), strict=True):
-        cells = {name: str(row[names[name]]) for name in names}
-        label = cells.get("label") or _decided(cells, f"{path} line {line}")
+    rows = (row for piece in table.pieces() for row in piece.to_pylist())
+    for place, row in enumerate(rows):
+        cells = {name: _text(row[names[name]]) for name in names}
+        label = cells.get("label") or _decided(cells, path, partial(table.place, place))
         key = id_key(row[node])
         if label is None:
             continue
         if found.setdefault(key, label) != label:
             raise UnreadableFileError(
-                f"{path} line {line} gives the node '{key}' a second label, '{label}' after "
-                f"'{found[key]}'. Keep one row per node."
+                f"{path} {table.place(place)} gives the node '{key}' a second label, '{label}' "
+                f"after '{found[key]}'. Keep one row per node."
             )
     return Corrections(path, found)
 
 
-def _decided(cells: Mapping[str, str], where: str) -> str | None:
+def _text(cell: Any) -> str:
+    return "" if cell is None else str(cell)
+
+
+def _decided(cells: Mapping[str, str], path: Path, where: Callable[[], str]) -> str | None:
     """Return the label of a decision, '' to forget it, None to leave it."""
     decision = cells.get("decision", "").lower()
     if decision in {"", "keep", "unsure"}:
         return None
     if decision == "drop":
         return _DROP
-    if decision == "accept":
+    if decision == "accept" and cells.get("suggested"):
         return cells["suggested"]
+    if decision == "accept":
+        raise UnreadableFileError(
+            f"{path} {where()} accepts a suggestion that is not there. Fill in suggested, or label."
+        )
     raise UnreadableFileError(
-        f"{where} has the decision '{decision}'; it must be one of {', '.join(DECISIONS)}. "
-        "Put a label of your own in a column label."
+        f"{path} {where()} has the decision '{decision}'; it must be one of "
+        f"{', '.join(DECISIONS)}. Put a label of your own in a column label."
     )

@@ -1,11 +1,13 @@
-"""Edges sorted on disk: from a stream of pairs to compressed sparse rows in bounded memory.
+"""Edges sorted in bounded memory: from a stream of pairs to compressed sparse rows.
 
-Every edge is dealt, in both directions, to the file of its row's range; each file is then sorted
-alone. Of parallel edges the heaviest stays, directions are folded and self-loops dropped, as in
-`Graph.from_arrays`.
+Every edge is dealt, in both directions, to the bucket of its row's range; each bucket is then
+sorted alone. A few edges are one bucket in memory, many are files. Of parallel edges the heaviest
+stays, directions are folded and self-loops dropped, as in `Graph.from_arrays`.
 """
 
+import io
 import math
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -45,17 +47,22 @@ class SortedRows:
 class EdgeSorter:
     """Takes edges in any order and gives them back row by row."""
 
-    def __init__(self, scratch: Path, num_nodes: int, *, expected: int, bucket: int = _BUCKET):
+    def __init__(
+        self, scratch: Path | None, num_nodes: int, *, expected: int, bucket: int | None = None
+    ):
         """Args: a folder for files, the number of nodes, and about how many edges will come."""
-        buckets = min(_MOST_BUCKETS, num_nodes, max(1, math.ceil(2 * expected / bucket)))
-        self.num_nodes, self.width = num_nodes, math.ceil(num_nodes / buckets)
-        self.paths = [scratch / f"edges-{index}" for index in range(buckets)]
-        self.given = self.loops = 0
-        self._stack = ExitStack()
-        self._files: list[IO[bytes]] = []
+        size = _BUCKET if bucket is None else bucket
+        buckets = min(_MOST_BUCKETS, num_nodes, max(1, math.ceil(2 * expected / size)))
+        self.num_nodes, self.width, self.loops = num_nodes, math.ceil(num_nodes / buckets), 0
+        self._scratch, self._stack = scratch, ExitStack()
+        self._files: list[IO[bytes]] = [io.BytesIO()] if buckets == 1 else []
+        self._buckets = buckets
 
     def __enter__(self) -> Self:
-        self._files = [self._stack.enter_context(path.open("wb")) for path in self.paths]
+        if not self._files:
+            folder = self._stack.enter_context(tempfile.TemporaryDirectory(dir=self._scratch))
+            paths = [Path(folder) / str(place) for place in range(self._buckets)]
+            self._files = [self._stack.enter_context(path.open("w+b")) for path in paths]
         return self
 
     def __exit__(
@@ -68,7 +75,6 @@ class EdgeSorter:
 
     def add(self, sources: _Array, targets: _Array, weights: _Array | None = None) -> None:
         """Take in a few edges, whose ends are node indices [edges]."""
-        self.given += len(sources)
         apart = sources != targets
         self.loops += len(sources) - int(apart.sum())
         sources, targets = sources[apart], targets[apart]
@@ -76,22 +82,21 @@ class EdgeSorter:
         records["row"] = np.concatenate([sources, targets])
         records["column"] = 2 * np.concatenate([targets, sources])
         records["column"][len(sources) :] += 1
-        kept = 1.0 if weights is None else np.asarray(weights, dtype=np.float32)[apart]
-        records["weight"] = np.tile(kept, 2) if weights is not None else 1.0
+        records["weight"] = 1.0 if weights is None else np.tile(weights[apart], 2)
         owner = records["row"] // self.width
         order = np.argsort(owner, kind="stable")
-        edges = np.searchsorted(owner[order], np.arange(len(self.paths) + 1))
+        edges = np.searchsorted(owner[order], np.arange(self._buckets + 1))
         for index, file in enumerate(self._files):
-            records[order[edges[index] : edges[index + 1]]].tofile(file)
+            file.write(records[order[edges[index] : edges[index + 1]]].tobytes())
 
     def rows(self) -> Iterator[SortedRows]:
-        """Yield all rows in order, some at a time; the files are removed on the way."""
-        self._stack.close()
-        for index, path in enumerate(self.paths):
+        """Yield all rows in order, some at a time."""
+        for index, file in enumerate(self._files):
             first = index * self.width
             size = min(self.width, self.num_nodes - first)
-            records = np.fromfile(path, dtype=_RECORD)
-            path.unlink()
+            file.seek(0)
+            records = np.frombuffer(file.read(), dtype=_RECORD)
+            file.truncate(0)
             if size > 0:
                 yield _sort(records, first, size)
 

@@ -1,14 +1,19 @@
 """How columns became features: kept beside a model, so that a grown graph is read the same way."""
 
 import json
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from quietgraph.errors import UnreadableFileError
-from quietgraph.graph.io.columns import Column
+from quietgraph.graph.io.cells import DATE_STYLES, NUMBER_STYLES
+from quietgraph.graph.io.columns import FEATURE_KINDS, HASHED_WORDS, SCALARS, Column
+from quietgraph.graph.io.limits import MAX_LINE
 
 ENCODING_FILE = "encoding.json"
 _FORMAT = 1
+_LARGEST_FILE = 64 * MAX_LINE
 
 
 @dataclass(frozen=True)
@@ -38,15 +43,62 @@ def read_encoding(folder: Path) -> Encoding | None:
     if not path.exists():
         return None
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-        if facts.pop("format") != _FORMAT:
-            raise ValueError("another format")  # noqa: TRY301  (one sentence for all of them)
-        columns = [
-            Column(**{**column, "values": tuple(column["values"])})
-            for column in facts.pop("columns")
-        ]
-        return Encoding(columns=tuple(columns), landmarks=tuple(facts.pop("landmarks")), **facts)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        return encoding_of(read_json(path))
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise UnreadableFileError(
             f"{path} does not tell how columns become features ({error}). Fit the model again."
         ) from error
+
+
+def read_json(path: Path) -> Any:
+    """Return the content of a JSON file of ours; one that cannot be ours is a ValueError."""
+    if not path.is_file() or path.stat().st_size > _LARGEST_FILE:
+        raise ValueError("no file of this kind")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def encoding_of(facts: Any) -> Encoding:
+    """Return the encoding that `to_json` wrote; ValueError where something else did."""
+    _check(isinstance(facts, dict) and facts.get("format") == _FORMAT, "another format")
+    _check(facts["kind"] in {"columns", "matrix", "structure"}, "an unknown kind")
+    _check(facts["id_column"] is None or isinstance(facts["id_column"], str), "no id column")
+    columns = tuple(_column(one) for one in _list_of(facts["columns"], dict))
+    landmarks = tuple(_list_of(facts["landmarks"], str))
+    _check(bool(columns) == (facts["kind"] == "columns"), "columns of another kind")
+    return Encoding(facts["kind"], columns, facts["id_column"], landmarks)
+
+
+def _column(facts: dict[str, Any]) -> Column:
+    name, kind, values = facts["name"], facts["kind"], facts["values"]
+    centre, spread = facts["centre"], facts["spread"]
+    _check(isinstance(name, str) and kind in FEATURE_KINDS, "a column of no kind")
+    _check(_is_finite(centre) and _is_finite(spread), f"column {name} without mean")
+    if kind == "category":
+        _check(bool(_list_of(values, str)), f"column {name} without values")
+    elif kind == "text":
+        _check(len(_list_of(values, int, float)) == HASHED_WORDS, f"column {name} without words")
+        _check(all(map(_is_finite, values)), f"column {name} without weights")
+    elif kind == "vector":
+        _check(len(_list_of(values, int)) == 1 and values[0] > 0, f"column {name} without width")
+    elif kind in SCALARS:
+        styles = {*NUMBER_STYLES, *DATE_STYLES}
+        _check(len(values) <= 1 and set(_list_of(values, str)) <= styles, f"column {name}")
+    return Column(name, kind, float(centre), float(spread), tuple(values))
+
+
+def _list_of(values: Any, *kinds: type) -> list[Any]:
+    right = isinstance(values, list) and all(type(value) in kinds for value in values)
+    _check(right, "a list of other things")
+    found: list[Any] = values
+    return found
+
+
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) < 1e308 and math.isfinite(value)
+
+
+def _check(right: bool, reason: str) -> None:
+    if not right:
+        raise ValueError(reason)

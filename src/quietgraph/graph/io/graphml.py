@@ -5,7 +5,7 @@ from typing import Final
 from xml.parsers import expat
 
 from quietgraph.errors import UnreadableFileError
-from quietgraph.graph.io.csv_file import MAX_LINE
+from quietgraph.graph.io.limits import MAX_LINE
 
 _CHUNK: Final = 2**20  # bytes
 

@@ -1,46 +1,76 @@
-"""The label column: whole numbers or texts, None where unknown, and how they lie on the graph."""
+"""Labels as files give them: whole numbers or texts, None where unknown."""
 
 import re
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from quietgraph.errors import InvalidLabelsError
 from quietgraph.graph.graph import Graph
-from quietgraph.graph.io.columns import MISSING_WORDS
+from quietgraph.graph.io.cells import MISSING_WORDS
 from quietgraph.types import UNKNOWN
 
+LABEL_NAMES: Final = ("label", "class", "y", "target")
+_WHOLE = re.compile(r"[+-]?\d+(\.0*)?")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 _FEW_EDGES = 30  # directed ones between labelled nodes, below which nothing is said of them
 _CODE = re.compile(r"[+-]?0\d+")  # 007 is a name, not seven
+_FEW_LABELS = 5
 _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
-def read_labels(values: Any, *, typed: bool) -> _Array:
+def read_labels(values: Any, *, typed: bool, unknown: Sequence[str] = ()) -> _Array:
     """Return the labels [nodes] object: all whole numbers or all texts, None = unknown.
 
     Args:
         values: One per node; empty, NaN, 'NA' and the like, and the number -1 are unknown.
         typed: Whether the values' types are meant; texts that look like numbers are numbers if
             not.
+        unknown: More words for unknown.
     """
     given = np.asarray(values, dtype=object)
     if given.ndim != 1:
         raise InvalidLabelsError(
             f"labels must be one class per node, got shape {given.shape}. "
-            "Turn one-hot rows into class numbers first."
+            "Turn one-hot rows into class numbers first; several classes per node are not read."
         )
-    labels = np.full(len(given), None, dtype=object)
-    known = ~pd.isna(given)
-    known[known] = [str(value).lower() not in MISSING_WORDS for value in given[known]]
+    codes, found = pd.factorize(given)  # None and NaN become -1
+    classes = class_values(found.tolist(), typed=typed, unknown=unknown)
+    labels: _Array = np.array([*classes, None], dtype=object)[codes]
+    return labels
+
+
+def class_values(values: list[Any], *, typed: bool, unknown: Sequence[str] = ()) -> list[Any]:
+    """Return what each different value of a label column stands for; None = unknown."""
+    empty = {*MISSING_WORDS, *(word.lower() for word in unknown)}
+    known = [
+        place
+        for place, value in enumerate(values)
+        if not _is_nan(value) and str(value).lower() not in empty
+    ]
     # Python's own numbers, which JSON knows.
-    found = [value.item() if isinstance(value, np.generic) else value for value in given[known]]
+    found = [_plain(values[place]) for place in known]
     if found and not (typed and isinstance(found[0], str)):
         found = _whole_numbers(found)
-    labels[known] = found
-    labels[labels == UNKNOWN] = None
-    return labels
+    classes: list[Any] = [None] * len(values)
+    for place, value in zip(known, found, strict=True):
+        is_unknown = not isinstance(value, str) and value == UNKNOWN
+        classes[place] = None if is_unknown else value
+    return classes
+
+
+def warn_of_rare(classes: dict[str, int]) -> list[str]:
+    """Return a note where classes have too few labels to learn from."""
+    rare = [name for name, count in classes.items() if count < _FEW_LABELS]
+    if not rare:
+        return []
+    shown = ", ".join(rare[:5]) + (", ..." if len(rare) > 5 else "")
+    return [
+        f"{len(rare)} of {len(classes)} classes have fewer than {_FEW_LABELS} labels ({shown}): "
+        "little can be learned of them"
+    ]
 
 
 def edge_homophily(graph: Graph, labels: _Array) -> float | None:
@@ -62,16 +92,52 @@ def chance_homophily(graph: Graph, labels: _Array) -> float | None:
     return float(np.square(shares).sum())
 
 
+def _is_nan(value: Any) -> bool:
+    missing = pd.isna(value)
+    return bool(missing) if np.ndim(missing) == 0 else False
+
+
+def _plain(value: Any) -> Any:
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, bytes):
+        try:
+            return plain.decode()
+        except UnicodeDecodeError as error:
+            raise InvalidLabelsError("labels are not UTF-8 texts. Save them as UTF-8.") from error
+    if isinstance(plain, bool | int | float | str):
+        return plain
+    if isinstance(plain, complex | list | dict | tuple) or np.ndim(plain):
+        raise InvalidLabelsError(
+            f"labels must be whole numbers or texts, got {type(plain).__name__}. Give every node "
+            "one class; several classes per node are not read."
+        )
+    return str(plain)  # a date, a decimal number
+
+
 def _whole_numbers(found: list[Any]) -> list[Any]:
     """Return integers where all are whole numbers, the values as they are otherwise."""
-    texts = [str(value) for value in found]
+    texts = [_digits(value) for value in found]
     if any(_CODE.fullmatch(text) for text in texts) or not all(map(_NUMBER.fullmatch, texts)):
+        strange = [value for value in found if isinstance(value, float)]
+        if strange:
+            raise _no_classes(strange[0])
         return found
-    numbers = [float(text) for text in texts]
-    broken = [number for number in numbers if not number.is_integer()]
+    broken = [text for text in texts if not _WHOLE.fullmatch(text)]
     if broken:
-        raise InvalidLabelsError(
-            f"labels must be classes, but there are fractions ({broken[0]:g}). "
-            "Name another column, or turn numbers into classes first."
-        )
-    return [int(number) for number in numbers]
+        raise _no_classes(float(broken[0]))
+    if any(len(text) > 18 for text in texts):  # no 64-bit integers: names made of digits
+        return texts
+    return [int(text.partition(".")[0]) for text in texts]
+
+
+def _digits(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _no_classes(value: float) -> InvalidLabelsError:
+    return InvalidLabelsError(
+        f"labels must be classes, but there are fractions ({value:g}). "
+        "Name another column, or turn numbers into classes first."
+    )

@@ -5,7 +5,6 @@ columns and, where edges have weights, weights: the symmetric adjacency in compr
 labels (class codes, -1 = unknown), ids, validation; meta.json with version, sizes and fingerprint.
 """
 
-import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,20 +12,23 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
 from quietgraph.errors import UnreadableFileError, UnwritablePathError
 from quietgraph.files import whole_folder
 from quietgraph.graph.graph import Features, Graph
-from quietgraph.graph.io.columns import Column
-from quietgraph.graph.io.encoding import Encoding
+from quietgraph.graph.io.encoding import encoding_of, read_json
+from quietgraph.graph.io.limits import parsing
 from quietgraph.graph.io.result import ReadGraph, Understood
 from quietgraph.graph.sparse import CSR
 
 META: Final = "meta.json"
 _VERSION: Final = 1
-_AT_ONCE: Final = 2**24  # entries read at a time when a file is hashed
+_AT_ONCE: Final = 2**24  # entries checked at a time
+_SMALL: Final = 2**28  # bytes up to which opening a folder reads it all and compares fingerprints
+_AGAIN: Final = "Convert the graph again with quietgraph convert."
 _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -36,31 +38,32 @@ def is_mapped(path: str | Path) -> bool:
 
 
 def read_mapped(folder: str | Path) -> ReadGraph:
-    """Return the graph of a folder; features and edges stay on disk until they are used."""
+    """Return the graph of a folder; features and edges stay on disk until they are used.
+
+    Shapes and index ranges are checked always, values and the fingerprint up to 256 MB.
+    """
     folder = Path(folder)
     meta = _read_meta(folder)
-    num_nodes, width = meta["nodes"], meta["features"]
-    adjacency = _map_csr(folder, "", "weights", (num_nodes, num_nodes))
+    size, width = meta["nodes"], meta["features"]
+    adjacency = _map_csr(folder, "", "weights", (size, size))
+    features: Features
     if meta["sparse"]:
-        features: Features = _map_csr(folder, "features_", "features_values", (num_nodes, width))
+        features = _map_csr(folder, "features_", "features_values", (size, width))
     else:
-        features = _map(folder, "features")
-    if tuple(features.shape) != (num_nodes, width) or adjacency.num_entries != 2 * meta["edges"]:
-        raise UnreadableFileError(
-            f"{folder} does not hold the {num_nodes:,} nodes and {meta['edges']:,} edges of its "
-            f"{META}. Convert it again."
-        )
-    graph = Graph(features, adjacency, tuple(meta["understood"]["notes"]))
+        features = _map(folder, "features", "f4", (size, width))
+    if adjacency.num_entries != 2 * meta["edges"]:
+        raise _damaged(folder, f"it does not hold the {meta['edges']:,} edges of its {META}")
+    graph = Graph(features, adjacency, tuple(meta["notes"]))
+    codes = _map(folder, "labels", "i8", (size,)).numpy()
+    if size and not -1 <= codes.min() <= codes.max() < len(meta["classes"]):
+        raise _damaged(folder, "labels.npy holds codes of no class")
+    if sum(path.stat().st_size for path in folder.glob("*.npy")) <= _SMALL:
+        _check_values(folder, graph, meta["fingerprint"])
     vars(graph)["fingerprint"] = meta["fingerprint"]  # hashing it would read everything
-    validation = _map(folder, "validation").numpy() if meta["validation"] else None
-    ids = np.arange(num_nodes) if meta["counted"] else _map_array(folder, "ids")
+    values = np.array([*meta["classes"], None], dtype=object)  # -1 is the last one
+    validation = _map(folder, "validation", "b1", (size,)).numpy() if meta["validation"] else None
     return ReadGraph(
-        graph,
-        _label_values(_map(folder, "labels").numpy(), meta["classes"]),
-        np.asarray(ids, dtype=object),
-        _encoding(meta["encoding"]),
-        _understood(meta["understood"], folder),
-        validation,
+        graph, values[codes], _ids(folder, meta), meta["encoding"], meta["understood"], validation
     )
 
 
@@ -78,102 +81,146 @@ def folder_to_write(target: Path) -> Iterator[Path]:
         yield folder
 
 
-def write_meta(folder: Path, facts: dict[str, Any], understood: Understood, encoding: Any) -> None:
-    """Write what the arrays of a folder mean; last of all, since it marks the folder as whole.
+def write_graph(folder: Path, read: ReadGraph) -> Understood:
+    """Fill a folder with a graph that is in memory."""
+    graph, features = read.graph, read.graph.features
+    arrays = {"row_pointer": graph.adjacency.row_pointer, "columns": graph.adjacency.columns}
+    arrays |= {"weights": graph.adjacency.values} if graph.is_weighted else {}
+    if isinstance(features, CSR):
+        parts = (features.row_pointer, features.columns, features.values)
+        arrays |= zip(("features_pointer", "features_columns", "features_values"), parts)  # noqa: B905
+    else:
+        arrays["features"] = features
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array.numpy())
+    return write_meta(folder, read)
 
-    Args:
-        folder: Holds the arrays.
-        facts: nodes, edges, features, sparse, classes, validation, counted.
-        understood: What was understood of the source.
-        encoding: How its features were made.
-    """
-    plain = {
+
+def write_meta(folder: Path, read: ReadGraph) -> Understood:
+    """Write labels, ids and what the arrays of a folder mean; that marks the folder as whole."""
+    codes, found = pd.factorize(read.labels, sort=True)  # None becomes -1
+    np.save(folder / "labels.npy", codes.astype(np.int64))
+    counted = all(value == place for place, value in enumerate(read.node_ids))
+    if not counted:
+        whole = all(type(value) is int and abs(value) < 2**63 for value in read.node_ids)
+        np.save(folder / "ids.npy", read.node_ids.astype(np.int64 if whole else str))
+    if read.validation is not None:
+        np.save(folder / "validation.npy", read.validation)
+    graph = read.graph
+    facts = {
         "version": _VERSION,
-        **facts,
-        "fingerprint": _fingerprint(folder, facts),
-        "encoding": json.loads(encoding.to_json()),
-        "understood": understood.to_dict(),
+        "nodes": graph.num_nodes,
+        "edges": graph.num_edges,
+        "features": graph.num_features,
+        "sparse": isinstance(graph.features, CSR),
+        "classes": [one.item() if isinstance(one, np.generic) else one for one in found],
+        "counted": bool(counted),
+        "validation": read.validation is not None,
+        "fingerprint": graph.fingerprint,
+        "encoding": json.loads(read.encoding.to_json()),
+        "understood": read.understood.to_dict(),
     }
-    (folder / META).write_text(json.dumps(plain, indent=1), encoding="utf-8")
+    (folder / META).write_text(json.dumps(facts, indent=1), encoding="utf-8")
+    return read.understood
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:
+    """Return what the folder says of itself, each fact of its type."""
     try:
-        meta: dict[str, Any] = json.loads((folder / META).read_text(encoding="utf-8"))
-        version = meta["version"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        facts = read_json(folder / META)
+        version = facts["version"]
+        if version == _VERSION:
+            return _checked_meta(facts, folder)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UnreadableFileError(
-            f"{folder / META} does not describe a converted graph ({error}). "
-            "Convert it again with quietgraph convert."
+            f"{folder / META} does not describe a converted graph ({error}). {_AGAIN}"
         ) from error
-    if version != _VERSION:
-        raise UnreadableFileError(
-            f"{folder} has version {version} of the folder format, this program reads {_VERSION}. "
-            "Convert it again with quietgraph convert."
-        )
-    return meta
+    raise UnreadableFileError(
+        f"{folder} has version {str(version)[:20]} of the folder format, this program reads "
+        f"{_VERSION}. {_AGAIN}"
+    )
+
+
+def _checked_meta(facts: dict[str, Any], folder: Path) -> dict[str, Any]:
+    kinds = {"nodes": int, "edges": int, "features": int, "sparse": bool, "classes": list}
+    kinds |= {"counted": bool, "validation": bool, "fingerprint": str, "understood": dict}
+    for name, kind in kinds.items():
+        if type(facts[name]) is not kind or (kind is int and facts[name] < 0):
+            raise ValueError(f"{name} is no {kind.__name__}")
+    if not all(type(one) in {str, int, bool} for one in facts["classes"]):
+        raise ValueError("classes are no names or numbers")
+    understood = Understood.from_dict(facts["understood"])
+    form = f"memory-mapped folder {folder.name}"
+    return {
+        **facts,
+        "encoding": encoding_of(facts["encoding"]),
+        "understood": understood.with_form(form),
+        "notes": understood.notes,
+    }
 
 
 def _map_array(folder: Path, name: str) -> _Array:
     path = folder / f"{name}.npy"
-    try:
+    if not path.is_file():
+        raise _damaged(folder, f"{name}.npy is missing")
+    with parsing(path, "array", _AGAIN):
         # Copy on write: torch wants writable memory, and the file must never change.
-        mapped: _Array = np.load(path, mmap_mode="c", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise UnreadableFileError(
-            f"{path} is missing or broken ({error}). Convert the graph again with quietgraph "
-            "convert."
-        ) from error
+        mapped = np.load(path, mmap_mode="c", allow_pickle=False)
+        if not isinstance(mapped, np.memmap) or not mapped.flags.c_contiguous:
+            raise ValueError("not written by quietgraph")
     return mapped
 
 
-def _map(folder: Path, name: str) -> Tensor:
-    return torch.from_numpy(_map_array(folder, name))
+def _map(folder: Path, name: str, kinds: str, shape: tuple[int, ...] | None = None) -> Tensor:
+    array = _map_array(folder, name)
+    if array.dtype not in [np.dtype(kind) for kind in kinds.split()]:
+        raise _damaged(folder, f"{name}.npy holds {array.dtype}")
+    if shape is not None and array.shape != shape:
+        raise _damaged(folder, f"{name}.npy does not hold {shape}, but {array.shape}")
+    return torch.from_numpy(array)
 
 
 def _map_csr(folder: Path, start: str, values: str, shape: tuple[int, int]) -> CSR:
-    pointer = _map(folder, f"{start}pointer" if start else "row_pointer")
-    columns = _map(folder, f"{start}columns")
-    if (folder / f"{values}.npy").exists() or start:
-        weights = _map(folder, values)
-    else:
-        weights = torch.ones(1).expand(len(columns)).contiguous()
-    if len(pointer) != shape[0] + 1 or len(columns) != len(weights) or pointer[-1] != len(columns):
-        raise UnreadableFileError(
-            f"{folder}: {start}columns.npy does not fit its row pointer. Convert the graph again."
-        )
+    pointer = _map(folder, f"{start}pointer" if start else "row_pointer", "i4 i8", (shape[0] + 1,))
+    columns = _map(folder, f"{start}columns", "i4 i8")
+    entries = len(columns) if columns.ndim == 1 else -1
+    weights = torch.ones(max(entries, 0))
+    if start or (folder / f"{values}.npy").exists():
+        weights = _map(folder, values, "f4", (entries,))
+    if entries < 0 or pointer[0] != 0 or pointer[-1] != entries or bool((pointer.diff() < 0).any()):
+        raise _damaged(folder, f"{start}columns.npy does not fit its row pointer")
+    for first in range(0, entries, _AT_ONCE):
+        low, high = columns[first : first + _AT_ONCE].aminmax()
+        if low < 0 or high >= shape[1]:
+            raise _damaged(folder, f"{start}columns.npy points outside of {shape[1]:,} columns")
     return CSR(pointer, columns, weights, shape)
 
 
-def _label_values(codes: _Array, classes: list[Any]) -> _Array:
-    values = np.array([*classes, None], dtype=object)  # -1 is the last one
-    found: _Array = values[codes]
-    return found
+def _check_values(folder: Path, graph: Graph, fingerprint: str) -> None:
+    """Raise where a small folder is not what was written, or was never a graph."""
+    if graph.fingerprint != fingerprint:
+        raise _damaged(folder, "its arrays have changed since it was written")
+    features, adjacency = graph.features, graph.adjacency.to_scipy()
+    values = features.values if isinstance(features, CSR) else features
+    sorted_rows = adjacency.has_canonical_format and (
+        not isinstance(features, CSR) or features.to_scipy().has_canonical_format
+    )
+    if not torch.isfinite(values).all() or not sorted_rows:
+        raise _damaged(folder, "its features or edges are not in order")
+    right = np.isfinite(adjacency.data) & (adjacency.data > 0)
+    if adjacency.diagonal().any() or not right.all() or (adjacency != adjacency.T).nnz:
+        raise _damaged(folder, "its edges are not undirected")
 
 
-def _understood(facts: dict[str, Any], folder: Path) -> Understood:
-    lists = {name: tuple(facts[name]) for name in ("columns", "notes")}
-    return Understood(**{**facts, **lists, "form": f"memory-mapped folder {folder.name}"})
+def _ids(folder: Path, meta: dict[str, Any]) -> _Array:
+    if meta["counted"]:
+        return np.arange(meta["nodes"]).astype(object)
+    ids = _map_array(folder, "ids")
+    if ids.shape != (meta["nodes"],) or ids.dtype.kind not in "iU":
+        raise _damaged(folder, f"ids.npy holds {ids.dtype} of shape {ids.shape}")
+    with parsing(folder / "ids.npy", "array", _AGAIN):
+        return ids.astype(object)
 
 
-def _encoding(facts: dict[str, Any]) -> Encoding:
-    columns = [Column(**{**one, "values": tuple(one["values"])}) for one in facts["columns"]]
-    return Encoding(facts["kind"], tuple(columns), facts["id_column"], tuple(facts["landmarks"]))
-
-
-def _fingerprint(folder: Path, facts: dict[str, Any]) -> str:
-    """Return `Graph.fingerprint` of the folder, read in pieces."""
-    digest = hashlib.blake2b(digest_size=16)
-    digest.update(str((facts["nodes"], facts["features"])).encode())
-    names = ["row_pointer", "columns", "weights"]
-    sparse = ["features_pointer", "features_columns", "features_values"]
-    for name in names + (sparse if facts["sparse"] else ["features"]):
-        if (folder / f"{name}.npy").exists():
-            flat = _map_array(folder, name).reshape(-1)
-            for start in range(0, len(flat), _AT_ONCE):
-                digest.update(flat[start : start + _AT_ONCE].tobytes())
-        else:  # all weights are 1
-            for start in range(0, 2 * facts["edges"], _AT_ONCE):
-                size = min(_AT_ONCE, 2 * facts["edges"] - start)
-                digest.update(np.ones(size, dtype=np.float32).tobytes())
-    return digest.hexdigest()
+def _damaged(folder: Path, reason: str) -> UnreadableFileError:
+    return UnreadableFileError(f"{folder} is missing a part or damaged: {reason}. {_AGAIN}")

@@ -1,49 +1,44 @@
-"""GraphML and GML files, read by NetworkX; node attributes are columns."""
+"""GraphML and GML files, read by NetworkX, and NetworkX graphs; node attributes are columns."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import ParseError
-from xml.parsers.expat import ExpatError
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 
 from quietgraph.errors import UnreadableFileError
-from quietgraph.graph.io.columns import check_roles
-from quietgraph.graph.io.csv_file import MAX_LINE
 from quietgraph.graph.io.graphml import check_graphml, too_long
-from quietgraph.graph.io.raw import Raw, positions_of
+from quietgraph.graph.io.limits import MAX_LINE, Budget, parsing
+from quietgraph.graph.io.raw import EdgeBlocks, Raw
+from quietgraph.graph.io.table import FrameTable
 
 
-def read_network(path: Path, roles: Mapping[str, str]) -> Raw:
+def read_network(path: Path, budget: Budget) -> Raw:
     """Return what a `.graphml` or `.gml` file holds; the edge attribute `weight` is the weight."""
-    try:
+    with parsing(path, f"{path.suffix} file"):
         network = _read_gml(path) if path.suffix == ".gml" else _read_graphml(path)
-    except (
-        *(OSError, ExpatError, ParseError, nx.NetworkXError, ValueError, KeyError),
-        *(TypeError, AttributeError, RecursionError),
-    ) as error:
-        reason = str(error).partition("\n")[0].rstrip(".")
-        raise UnreadableFileError(
-            f"{path} is no readable {path.suffix} file ({reason}). Write it again."
-        ) from error
+    return raw_of_network(network, path.suffix, str(path), budget)
+
+
+def raw_of_network(network: Any, form: str, where: str, budget: Budget) -> Raw:
+    """Return nodes, edges and attributes of a NetworkX graph."""
     ids = list(network.nodes)
     if not ids:
-        raise UnreadableFileError(f"{path} holds no nodes.")
-    positions_of(ids, where=str(path))
+        raise UnreadableFileError(f"{where} holds no nodes.")
     place = {node: index for index, node in enumerate(ids)}
-    table = pd.DataFrame([attributes for _, attributes in network.nodes(data=True)])
-    check_roles(roles, [str(name) for name in table.columns], where=path.name)
+    attributes = [given for _, given in network.nodes(data=True)]
+    names = list(dict.fromkeys(str(name) for given in attributes for name in given))
+    budget.check("cells", len(ids) * len(names), 8)
     ends = [(place[source], place[target]) for source, target in network.edges()]
-    return Raw(
-        form=path.suffix,
-        node_ids=np.array([*ids, None], dtype=object)[:-1],  # an id may be a tuple
-        edges=np.array(ends, dtype=np.int64).reshape(-1, 2).T,
-        weights=_weights(network, path),
-        table=table,
-    )
+    edges = np.array(ends, dtype=np.int64).reshape(-1, 2).T
+    weights = _weights(network, where)
+    table = pd.DataFrame(attributes, index=range(len(ids)))
+
+    def blocks(_: pd.Index) -> EdgeBlocks:
+        yield edges[0], edges[1], weights
+
+    return Raw(form, where, blocks, edges.shape[1], [], ids=ids, table=FrameTable(table, where))
 
 
 def _read_graphml(path: Path) -> Any:
@@ -62,12 +57,12 @@ def _read_gml(path: Path) -> Any:
         return nx.read_gml(path, label="id")
 
 
-def _weights(network: Any, path: Path) -> Any:
+def _weights(network: Any, where: str) -> Any:
     found = [attributes.get("weight") for _, _, attributes in network.edges(data=True)]
     if all(weight is None for weight in found):
         return None
-    if not all(isinstance(weight, int | float) and weight > 0 for weight in found):
+    if not all(isinstance(weight, int | float) and 1e-37 < weight < 3.4e38 for weight in found):
         raise UnreadableFileError(
-            f"{path}: the attribute weight must be a positive number on every edge, or on none."
+            f"{where}: the attribute weight must be a positive number on every edge, or on none."
         )
     return np.array(found, dtype=np.float64)

@@ -1,12 +1,20 @@
 """What a file holds, before columns become features: the common form of all formats."""
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from quietgraph.errors import UnreadableFileError
+from quietgraph.graph.io.cells import as_texts
+from quietgraph.graph.io.table import Table
+
+_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+# Positions of both ends and the weights of some edges; None where all weigh 1.
+EdgeBlocks: TypeAlias = Iterator[tuple[_Array, _Array, _Array | None]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,29 +23,29 @@ class Raw:
 
     Attributes:
         form: The format in words.
-        node_ids: As the file has them [nodes] object.
-        edges: Positions of both ends [2, edges] int64.
-        weights: Of the edges [edges]; None without.
-        table: One row per node, without the id; None where the file has no named columns.
-        typed: Whether the file itself says which cells are numbers (CSV does not).
+        where: The file, for messages.
+        edges: Gives the edges block by block, once the ids of the nodes are known as texts.
+        num_edges: About how many there are.
+        ids: Of the nodes [nodes]; None where they are a column of the table.
+        table: One row per node; None where the file has no named columns.
         id_column: Name of the id column; None where there is none.
         matrix: Features [nodes, features]; None without.
         labels: Label values [nodes]; None where they are a column, or missing.
-        validation: Nodes to choose by [nodes] bool; None where the file does not say.
-        notes: What a user should know.
+        validation: Validation nodes [nodes] bool; None where the file does not say.
+        notes: What a user should know; filled while the edges are read.
     """
 
     form: str
-    node_ids: np.ndarray[Any, Any]
-    edges: np.ndarray[Any, np.dtype[np.int64]]
-    weights: Any = None
-    table: pd.DataFrame | None = None
-    typed: bool = True
+    where: str
+    edges: Callable[[pd.Index], EdgeBlocks]
+    num_edges: int
+    notes: list[str]
+    ids: Sequence[Any] | _Array | None = None
+    table: Table | None = None
     id_column: str | None = None
     matrix: Any = None
     labels: Any = None
-    validation: np.ndarray[Any, np.dtype[np.bool_]] | None = None
-    notes: tuple[str, ...] = ()
+    validation: Any = None
 
 
 def id_key(value: Any) -> str:
@@ -47,27 +55,33 @@ def id_key(value: Any) -> str:
     return str(value)
 
 
-def decode_bytes(values: Any, *, where: str) -> np.ndarray[Any, Any]:
-    """Return values in which bytes have become the texts they stand for [any] object."""
-    given = np.asarray(values, dtype=object)
-    try:
-        decoded = [one.decode() if isinstance(one, bytes) else one for one in given]
-    except UnicodeDecodeError as error:
-        raise UnreadableFileError(
-            f"{where} holds texts that are not UTF-8 (byte 0x{error.object[error.start]:02x}). "
-            "Save them again as UTF-8."
-        ) from error
-    return np.array([*decoded, None], dtype=object)[:-1]  # a value may be a list
+def plain_values(array: Any, name: str) -> list[Any]:
+    """Return the values of an Arrow array; bytes as texts, equal texts as one object."""
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        values = [*plain_values(array.dictionary, name), None]
+        places = array.indices.fill_null(len(values) - 1).to_pylist()
+        return [values[place] for place in places]
+    found: list[Any] = (as_texts(array, name) if pa.types.is_binary(kind) else array).to_pylist()
+    return found
 
 
-def positions_of(ids: Any, *, where: str) -> pd.Index:
+def id_texts(array: Any, name: str) -> _Array:
+    """Return a column of ids as texts [rows] object; an empty cell is an empty text."""
+    if pa.types.is_string(array.type) or pa.types.is_integer(array.type):
+        texts: _Array = array.cast(pa.string()).fill_null("").to_numpy(zero_copy_only=False)
+        return texts
+    values = ["" if one is None else id_key(one) for one in plain_values(array, name)]
+    return np.array([*values, None], dtype=object)[:-1]
+
+
+def positions_of(ids: Sequence[Any], *, where: str) -> pd.Index:
     """Return the ids as texts in the order of the nodes; missing or repeated ones are refused."""
-    missing = pd.isna(np.asarray(ids, dtype=object))
+    missing = sum(value is None or value == "" or value != value for value in ids)  # noqa: PLR0124
     keys = pd.Index([id_key(value) for value in ids], dtype=object)
-    missing = missing | (keys == "")
-    if missing.any():
+    if missing:
         raise UnreadableFileError(
-            f"{where} must give every node an id, {int(missing.sum())} have none. Fill them in."
+            f"{where} must give every node an id, {missing} have none. Fill them in."
         )
     twice = keys[keys.duplicated()]
     if len(twice):

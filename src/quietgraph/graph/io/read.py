@@ -1,124 +1,214 @@
-"""`read_graph`: a path of any known format to a checked graph, labels, ids and an encoding."""
+"""`read_graph`: a source of any known format to a checked graph, labels, ids and an encoding."""
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-import numpy as np
 import pandas as pd
 
 from quietgraph.errors import InvalidParameterError, UnreadableFileError
-from quietgraph.graph.graph import Graph
 from quietgraph.graph.io.arrays import read_npz
-from quietgraph.graph.io.build import Built, build_graph
+from quietgraph.graph.io.assemble import assemble
+from quietgraph.graph.io.edges import ENDS, EdgeTable
 from quietgraph.graph.io.encoding import Encoding
-from quietgraph.graph.io.labels import edge_homophily, read_labels
+from quietgraph.graph.io.labels import LABEL_NAMES
+from quietgraph.graph.io.limits import Budget, budget_of
+from quietgraph.graph.io.memory_mapped import is_mapped, read_mapped
+from quietgraph.graph.io.nodes import Options, pick_id
 from quietgraph.graph.io.raw import Raw
-from quietgraph.graph.io.result import ReadGraph, Understood
-from quietgraph.graph.io.tables import read_tables
+from quietgraph.graph.io.result import ReadGraph
+from quietgraph.graph.io.table import TABLE_ENDINGS, FrameTable, Table, open_table
 
-LABEL_NAMES: Final = ("label", "class", "y", "target")
+__all__ = ["LABEL_NAMES", "SUFFIXES", "read_graph"]
 SUFFIXES: Final = (".npz", ".pt", ".graphml", ".gml")
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+_BYTES_PER_EDGE: Final = 4  # of a table of edges, at least
 
 
 def read_graph(
-    path: str | Path,
+    source: Any = None,
     *,
+    nodes: Any = None,
+    edges: Any = None,
     columns: Mapping[str, str] | None = None,
     encoding: Encoding | None = None,
+    unknown: Sequence[str] = (),
+    drop_dangling: bool = False,
+    limit: str | int | None = None,
 ) -> ReadGraph:
-    """Return the graph of a folder of tables, or of an `.npz`, `.pt`, `.graphml` or `.gml` file.
+    """Return the graph of tables, of an `.npz`, `.pt`, `.graphml` or `.gml` file, or of NetworkX.
 
     Args:
-        path: A folder with nodes and edges as CSV or Parquet, a converted folder, or a file.
-        columns: Kind of some columns by name: number, scaled, category, text, label, id, ignore.
+        source: A folder with nodes and edges as CSV or Parquet, a converted folder, a file, a
+            NetworkX graph, or a DataFrame of edges.
+        nodes: Instead of a source: a table of nodes, as a file or a DataFrame.
+        edges: Instead of a source: a table of edges, as a file or a DataFrame; without `nodes`,
+            all ids in it are the nodes and their features come from the structure.
+        columns: Kind of some columns by name: number, scaled, date, category, text, vector,
+            label, id, ignore.
         encoding: How columns became features before, to read a grown graph the same way; columns
             of labels are not read then.
+        unknown: Cells that mean unknown, in labels and features.
+        drop_dangling: Leave out edges to ids that are no nodes, instead of refusing them.
+        limit: Memory that reading may take, in bytes or as a text such as "8GB", instead of what
+            follows from the size of the file.
     """
-    from quietgraph.graph.io.memory_mapped import is_mapped, read_mapped  # noqa: PLC0415  (cycle)
-
-    roles = dict(columns or {})
-    if is_mapped(path):
-        if roles:
-            raise InvalidParameterError(f"{path} is converted already; give --column to convert.")
-        return read_mapped(path)
-    raw = _read(Path(path), roles, encoding)
-    wanted = encoding is None  # a grown graph is read to be labelled
-    name = _label_name(raw.table, roles) if wanted and raw.table is not None else None
-    labels = _labels(raw, name)
-    built = build_graph(raw, {**roles, **({name: "label"} if name else {})}, encoding)
-    origin = "the file's labels" if raw.labels is not None else name
-    understood = _describe(raw, built, labels, origin)
-    return ReadGraph(built.graph, labels, raw.node_ids, built.encoding, understood, raw.validation)
-
-
-def _read(path: Path, roles: dict[str, str], encoding: Encoding | None) -> Raw:
-    if not path.exists():
-        raise UnreadableFileError(f"there is no file or folder {path}.")
-    if path.is_dir():
-        return read_tables(path, roles, encoding.id_column if encoding else None)
-    if path.suffix in {".graphml", ".gml"}:
-        from quietgraph.graph.io.networks import read_network  # noqa: PLC0415  (slow import)
-
-        return read_network(path, roles)
-    if path.suffix not in SUFFIXES:
-        raise UnreadableFileError(
-            f"{path} must be a folder with nodes.csv and edges.csv (or .parquet), or a file "
-            f"ending in {', '.join(SUFFIXES)}."
-        )
-    if roles:
-        raise InvalidParameterError(f"{path} has no named columns, so --column does not apply.")
-    if path.suffix == ".npz":
-        return read_npz(path)
-    from quietgraph.graph.io.pyg_file import read_pt  # noqa: PLC0415
-
-    return read_pt(path)
-
-
-def _label_name(table: pd.DataFrame, roles: Mapping[str, str]) -> str | None:
-    named = [name for name, kind in roles.items() if kind == "label"]
-    if len(named) > 1:
-        raise InvalidParameterError(f"only one column can be the label, got {', '.join(named)}.")
-    usual = {str(name).lower(): str(name) for name in table.columns if name not in roles}
-    found = [usual[name] for name in LABEL_NAMES if name in usual]
-    return (named + found + [""])[0] or None
-
-
-def _labels(raw: Raw, name: str | None) -> _Array:
-    if raw.labels is not None:
-        return read_labels(raw.labels, typed=raw.typed)
-    if raw.table is None or name is None:
-        return np.full(len(raw.node_ids), None, dtype=object)
-    return read_labels(raw.table[name], typed=raw.typed)
-
-
-def _describe(raw: Raw, built: Built, labels: _Array, origin: str | None) -> Understood:
-    graph, known = built.graph, labels[labels != None]  # noqa: E711  (entry by entry)
-    counts = pd.Series(known, dtype=object).value_counts()
-    loops, duplicates, opposite = _count_repeats(raw.edges, graph)
-    return Understood(
-        form=raw.form,
-        nodes=graph.num_nodes,
-        edges=graph.num_edges,
-        features=graph.num_features,
-        columns=built.words,
-        label_column=origin,
-        classes={str(name): int(count) for name, count in counts.items()},
-        labelled=len(known),
-        isolated=int((graph.adjacency.row_counts == 0).sum()),
-        self_loops=loops,
-        duplicates=duplicates,
-        opposite=opposite,
-        homophily=edge_homophily(graph, labels),
-        notes=(*raw.notes, *built.notes),
+    return read_source(
+        source,
+        nodes=nodes,
+        edges=edges,
+        columns=columns,
+        encoding=encoding,
+        unknown=unknown,
+        drop_dangling=drop_dangling,
+        limit=limit,
     )
 
 
-def _count_repeats(edges: _Array, graph: Graph) -> tuple[int, int, int]:
-    """Return how many edges were self-loops, exact repeats, and the second of two directions."""
-    source, target = edges
-    loops = int((source == target).sum())
-    apart = (source * graph.num_nodes + target)[source != target]
-    one_way = len(np.unique(apart))
-    return loops, len(apart) - one_way, one_way - graph.num_edges
+def read_source(
+    source: Any = None,
+    *,
+    nodes: Any = None,
+    edges: Any = None,
+    encoding: Encoding | None = None,
+    folder: Path | None = None,
+    limit: str | int | None = None,
+    columns: Mapping[str, str] | None = None,
+    unknown: Sequence[str] = (),
+    drop_dangling: bool = False,
+) -> ReadGraph:
+    """Return what `read_graph` does, its arrays in a folder if one is given."""
+    roles = dict(columns or {})
+    if source is None and edges is None:
+        raise InvalidParameterError("a graph needs edges: give a source, or --edges FILE.")
+    if source is not None and (nodes is not None or edges is not None):
+        raise InvalidParameterError("give either a source, or nodes and edges, not both.")
+    if isinstance(source, pd.DataFrame):
+        source, nodes, edges = None, None, _as_edges(source)
+    source = Path(source) if isinstance(source, str) else source
+    if isinstance(source, Path) and is_mapped(source):
+        if roles:
+            raise InvalidParameterError(f"{source} is converted already; give --column to convert.")
+        return read_mapped(source)
+    where, files = _files(source, nodes, edges)
+    budget = budget_of(where, files, limit, on_disk=folder is not None)
+    words = (unknown,) if isinstance(unknown, str) else tuple(unknown)
+    options = Options(budget, roles, words, drop_dangling, encoding, folder)
+    try:
+        raw = _open_path(source, options) if isinstance(source, Path) else None
+        if raw is None and source is not None:
+            raw = _raw_of_object(source, budget)
+        return assemble(raw or _raw_of_tables(nodes, edges, options), options)
+    except MemoryError as error:
+        raise UnreadableFileError(
+            f"{where} takes more memory than there is. Convert it first: quietgraph convert."
+        ) from error
+
+
+def _files(source: Any, nodes: Any, edges: Any) -> tuple[str, list[Path]]:
+    """Return the source in words, and its files."""
+    if isinstance(source, Path):
+        if not source.exists():
+            raise UnreadableFileError(f"there is no file or folder {source}.")
+        return str(source), [*source.iterdir()] if source.is_dir() else [source]
+    files = [Path(one) for one in (nodes, edges) if isinstance(one, str | Path)]
+    return " and ".join(map(str, files)) or "the graph", files
+
+
+def _open_path(source: Path, options: Options) -> Raw:
+    if source.is_dir():
+        return _raw_of_tables(*_find(source), options)
+    if source.suffix in TABLE_ENDINGS:
+        return _raw_of_tables(None, source, options)
+    if source.suffix in {".graphml", ".gml"}:
+        from quietgraph.graph.io.networks import read_network  # noqa: PLC0415  (slow import)
+
+        return read_network(source, options.budget)
+    if source.suffix not in SUFFIXES:
+        raise UnreadableFileError(
+            f"{source} must be a folder with nodes.csv and edges.csv (or .parquet), or a file "
+            f"ending in {', '.join((*SUFFIXES, *TABLE_ENDINGS))}."
+        )
+    if options.roles:
+        raise InvalidParameterError(f"{source} has no named columns, so --column does not apply.")
+    if source.suffix == ".npz":
+        return read_npz(source, options.budget, options.folder)
+    from quietgraph.graph.io.pyg_file import read_pt  # noqa: PLC0415
+
+    return read_pt(source, options.budget)
+
+
+def _raw_of_tables(nodes: Any, edges: Any, options: Options) -> Raw:
+    """Return what a table of nodes, or None, and one of edges hold."""
+    notes: list[str] = []
+    table = None if nodes is None else _table(nodes, "the nodes", options.budget)
+    links = _table(edges, "the edges", options.budget)
+    edge_table = EdgeTable(links, notes, drop_dangling=options.drop_dangling)
+    expected = len(edges) if isinstance(edges, pd.DataFrame) else Path(edges).stat().st_size
+    count = expected if isinstance(edges, pd.DataFrame) else expected // _BYTES_PER_EDGE
+    form = links.where.rpartition("/")[2]
+    if table is None:
+        if options.roles:
+            raise InvalidParameterError("--column goes with a table of nodes, which is not given.")
+        ids = edge_table.ids(options.budget)
+        return Raw(form, links.where, edge_table.blocks, count, notes, ids=ids)
+    known = options.encoding.id_column if options.encoding is not None else None
+    chosen = known or pick_id(table.names, options.roles)
+    if chosen not in table.names:
+        raise UnreadableFileError(
+            f"{table.where} has no column '{chosen}', which held the ids in fit. Add it."
+        )
+    form = f"{table.where.rpartition('/')[2]} and {form}"
+    return Raw(form, table.where, edge_table.blocks, count, notes, table=table, id_column=chosen)
+
+
+def _table(given: Any, words: str, budget: Budget) -> Table:
+    if isinstance(given, str | Path):
+        return open_table(Path(given), budget)
+    if not isinstance(given, pd.DataFrame):
+        raise InvalidParameterError(
+            f"{words} must be a file or a DataFrame, got {type(given).__name__}."
+        )
+    return FrameTable(given, words)
+
+
+def _find(folder: Path) -> tuple[Path | None, Path]:
+    """Return the tables of nodes, if there is one, and of edges in a folder."""
+    found = {
+        name: [
+            path for path in (folder / f"{name}{end}" for end in TABLE_ENDINGS) if path.is_file()
+        ]
+        for name in ("nodes", "edges")
+    }
+    for name, paths in found.items():
+        if len(paths) > 1:
+            both = " or ".join(path.name for path in paths)
+            raise UnreadableFileError(f"{folder} must hold {both}, not both. Remove one of them.")
+        if not paths and (name == "edges" or not found["edges"]):
+            raise UnreadableFileError(
+                f"{folder} holds no {name}.csv or {name}.parquet. A graph is a folder with nodes "
+                "and edges."
+            )
+    return next(iter(found["nodes"]), None), found["edges"][0]
+
+
+def _as_edges(frame: pd.DataFrame) -> pd.DataFrame:
+    names = {str(name).lower() for name in frame.columns}
+    if not any(set(pair) <= names for pair in ENDS):
+        raise InvalidParameterError(
+            "one DataFrame alone must hold edges, with columns source and target. Give nodes and "
+            "edges together: nodes=DataFrame, edges=DataFrame."
+        )
+    return frame
+
+
+def _raw_of_object(source: Any, budget: Budget) -> Raw:
+    networkx = sys.modules.get("networkx")
+    if networkx is None or not isinstance(source, networkx.Graph):
+        raise InvalidParameterError(
+            f"a graph is read from a path, a DataFrame of edges or a NetworkX graph, got "
+            f"{type(source).__name__}."
+        )
+    from quietgraph.graph.io.networks import raw_of_network  # noqa: PLC0415
+
+    return raw_of_network(source, "NetworkX graph", "the graph", budget)

@@ -1,8 +1,8 @@
 """A graph read from disk, and what was understood of it."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from quietgraph.graph.graph import Graph
 from quietgraph.graph.io.encoding import Encoding
 
 _SHOWN = 10  # classes and columns that are named
+_COUNTS = ("nodes", "edges", "features", "labelled", "isolated", "self_loops", "duplicates")
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,24 @@ class Understood:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON values."""
         return asdict(self)
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any]) -> Self:
+        """Return what `to_dict` gave; ValueError where something else did."""
+        known = {one.name for one in fields(cls)}
+        texts = [facts["form"], *facts["columns"], *facts["notes"], *facts["classes"]]
+        texts += [facts["label_column"]] if facts["label_column"] is not None else []
+        counts = [facts[name] for name in _COUNTS] + list(facts["classes"].values())
+        alike = facts["homophily"]
+        right = set(facts) == known and all(type(one) is str for one in texts)
+        right = right and all(type(one) is int for one in counts)
+        if not right or not (alike is None or isinstance(alike, int | float)):
+            raise ValueError("what was understood is not told")
+        return cls(**{**facts, "columns": tuple(facts["columns"]), "notes": tuple(facts["notes"])})
+
+    def with_form(self, form: str) -> "Understood":
+        """Return the same of another form."""
+        return replace(self, form=form)
 
     def sentences(self) -> list[str]:
         """Return everything in words, one line each."""

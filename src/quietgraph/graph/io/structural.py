@@ -14,6 +14,7 @@ from quietgraph.graph.sparse import CSR
 LANDMARKS: Final = 64
 _DAMPING: Final = 0.85
 _WALK_STEPS: Final = 4
+_AT_ONCE: Final = 8  # landmarks whose walks are in memory together
 _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -31,15 +32,19 @@ def structural_features(adjacency: CSR, landmarks: _Array) -> _Array:
     degree = np.asarray(matrix.sum(axis=1)).ravel()
     steps = scipy.sparse.diags(_inverse(degree)) @ matrix  # rows sum to 1, or to 0 if isolated
     relative = page_rank(steps) * len(degree)
-    reached = np.zeros((len(degree), len(landmarks)))
-    reached[landmarks, np.arange(len(landmarks))] = 1.0
-    arrived = np.zeros_like(reached)
-    for _ in range(_WALK_STEPS):
-        reached = steps @ reached
-        arrived += reached / _WALK_STEPS
-    profiles = np.log1p(arrived * degree.sum() / degree[landmarks])
-    columns = [np.log1p(degree), np.log(relative), profiles]
-    return np.column_stack(columns).astype(np.float32)
+    features = np.empty((len(degree), 2 + len(landmarks)), dtype=np.float32)
+    features[:, 0], features[:, 1] = np.log1p(degree), np.log(relative)
+    for start in range(0, len(landmarks), _AT_ONCE):
+        few = landmarks[start : start + _AT_ONCE]
+        reached = np.zeros((len(degree), len(few)))
+        reached[few, np.arange(len(few))] = 1.0
+        arrived = np.zeros_like(reached)
+        for _ in range(_WALK_STEPS):
+            reached = steps @ reached
+            arrived += reached / _WALK_STEPS
+        profiles = np.log1p(arrived * degree.sum() / degree[few])
+        features[:, 2 + start : 2 + start + len(few)] = profiles
+    return features
 
 
 def choose_landmarks(adjacency: CSR, count: int = LANDMARKS) -> _Array:

@@ -1,0 +1,205 @@
+"""Cells of one column: numbers, texts as places in a list of distinct ones, or vectors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from quietgraph.errors import UnreadableFileError
+
+MISSING_WORDS: Final = ("", "na", "n/a", "nan", "null", "none", "<na>", "#n/a")
+PLAIN: Final = "plain"
+_NUMBER: Final = r"^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$|^[+-]?inf(inity)?$"
+# How numbers may be written with commas: what they look like, and what to replace.
+_COMMAS: Final = {
+    "decimal comma": (r"^[+-]?(\d+|[1-9]\d{0,2}(\.\d{3})+)(,\d+)?$", ((".", ""), (",", "."))),
+    "thousands": (r"^[+-]?(\d+|[1-9]\d{0,2}(,\d{3})+)(\.\d+)?$", ((",", ""),)),
+}
+_TIMES: Final = ("", " %H:%M", " %H:%M:%S")
+_DAYS: Final = ("%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y")
+_NAMED_DAYS: Final = ("%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%B %d %Y")
+DATE_STYLES: Final = (
+    "ISO8601",
+    *(day + time for day in (*_DAYS, *_NAMED_DAYS) for time in _TIMES),
+)
+NUMBER_STYLES: Final = (PLAIN, "thousands", "decimal comma")
+_DATE_LIKE: Final = (
+    r"^(\d{4}-\d{1,2}|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}|\d{1,2}\.? [A-Za-z]{3,9}\.?,? \d{4}"
+    r"|[A-Za-z]{3,9}\.? \d{1,2},? \d{4})([T ]\d.*)?$"
+)
+_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The cells of one column in some rows.
+
+    Attributes:
+        kind: `number`, `date`, `text` or `vector`, by the type of the column.
+        numbers: Of numbers and dates (in days): NaN where empty [rows] float64.
+        codes: Of texts: which of `values` each cell holds, -1 where empty [rows].
+        values: Of texts: the different ones.
+        vectors: Of vectors: NaN where empty [rows, width] float64.
+    """
+
+    kind: str
+    numbers: Any = None
+    codes: Any = None
+    values: Any = None
+    vectors: Any = None
+
+    def __len__(self) -> int:
+        given = (self.codes, self.numbers, self.vectors)
+        return len(next(part for part in given if part is not None))
+
+    def used(self) -> _Array:
+        """Return how many cells hold each text [values]."""
+        counts: _Array = np.bincount(self.codes[self.codes >= 0], minlength=len(self.values))
+        return counts
+
+    def texts(self) -> list[str]:
+        """Return the different texts."""
+        found: list[str] = self.values.to_pylist()
+        return found
+
+
+def read_cells(array: Any, name: str, unknown: Sequence[str] = ()) -> Cells:
+    """Return the cells of an Arrow array; empty ones and those in `unknown` count as empty."""
+    kind, types = array.type, pa.types
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return Cells("vector", vectors=_vectors(array, name))
+    if types.is_null(kind):
+        return Cells("number", numbers=np.full(len(array), np.nan))
+    if types.is_date(kind) or types.is_timestamp(kind):
+        days = pc.cast(array, pa.timestamp("us", getattr(kind, "tz", None)), safe=False)
+        numbers = _to_float(pc.cast(days, pa.int64())) / 86_400e6
+        return Cells("date", numbers=numbers)
+    if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind):
+        return Cells("number", numbers=_known(_to_float(array), unknown))
+    if types.is_decimal(kind):
+        return Cells("number", numbers=_known(_to_float(array.cast(pa.float64())), unknown))
+    value_kind = kind.value_type if types.is_dictionary(kind) else kind
+    if not (_is_text(value_kind) or _is_binary(value_kind)):
+        raise UnreadableFileError(
+            f"the column '{name}' must hold numbers, texts, dates or vectors, got {kind}. Convert "
+            f"it, or leave it out with --column {name}=ignore."
+        )
+    encoded = array if types.is_dictionary(kind) else array.dictionary_encode()
+    values = as_texts(encoded.dictionary, name)
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    blank = _as_bool(pc.is_in(values, value_set=pa.array(["", *unknown], pa.string())))
+    blank |= _as_bool(pc.is_null(values))
+    codes = np.where((codes >= 0) & np.append(blank, True)[codes], -1, codes)
+    return Cells("text", codes=codes, values=values)
+
+
+def as_texts(array: Any, name: str) -> Any:
+    """Return texts, or bytes that stand for texts, as an Arrow array of texts."""
+    try:
+        return array.cast(pa.string())
+    except pa.ArrowException as error:
+        raise UnreadableFileError(
+            f"the column '{name}' holds texts that are not UTF-8. Save them again as UTF-8."
+        ) from error
+
+
+def parse(values: Any, style: str) -> tuple[_Array, _Array]:
+    """Return texts as numbers in a style, NaN where empty or wrong, and which are wrong."""
+    lower = pc.utf8_lower(values)
+    empty = _as_bool(pc.is_in(lower, value_set=pa.array(MISSING_WORDS)))
+    if style in DATE_STYLES:
+        numbers = _dates(values, style)
+    else:
+        numbers = _numbers(pc.if_else(pa.array(empty), pa.scalar(None, pa.string()), lower), style)
+    wrong = np.isnan(numbers) & ~empty
+    return np.where(empty, np.nan, numbers), wrong
+
+
+def is_hopeful(values: Any) -> _Array:
+    """Return which texts might be numbers with commas, or dates."""
+    patterns = [_DATE_LIKE, *(pattern for pattern, _ in _COMMAS.values())]
+    return _as_bool(pc.match_substring_regex(values, "|".join(f"({one})" for one in patterns)))
+
+
+def _numbers(texts: Any, style: str) -> _Array:
+    pattern, changes = _COMMAS.get(style, (_NUMBER, ()))
+    try:
+        if style == PLAIN:
+            return _to_float(pc.cast(texts, pa.float64()))
+    except pa.ArrowInvalid:
+        pass  # some are no numbers
+    right = pc.match_substring_regex(texts, pattern)
+    texts = pc.if_else(right, texts, pa.scalar(None, pa.string()))
+    for old, new in changes:
+        texts = pc.replace_substring(texts, old, new)
+    return _to_float(pc.cast(texts, pa.float64()))
+
+
+def _dates(values: Any, style: str) -> _Array:
+    likely = _as_bool(pc.match_substring_regex(values, _DATE_LIKE))
+    texts = pd.Series(values.to_pylist(), dtype=object).where(likely)
+    stamps = pd.to_datetime(texts, format=style, errors="coerce", utc=True)
+    days = (stamps - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
+    return days.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _vectors(array: Any, name: str) -> _Array:
+    kind = array.type.value_type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        raise UnreadableFileError(
+            f"the column '{name}' must hold vectors of numbers, got lists of {kind}. Leave it "
+            f"out with --column {name}=ignore."
+        )
+    known = _as_bool(array.is_valid())
+    lengths = np.unique(pc.list_value_length(array.drop_null()).to_numpy(zero_copy_only=False))
+    if len(lengths) > 1:
+        raise UnreadableFileError(
+            f"the column '{name}' holds vectors of {lengths[0]} and of {lengths[1]} numbers. "
+            "All must have the same length."
+        )
+    width = int(lengths[0]) if len(lengths) else 0
+    vectors = np.full((len(array), width), np.nan)
+    vectors[known] = _to_float(array.drop_null().flatten()).reshape(-1, width)
+    if np.isnan(vectors[known]).any():
+        raise UnreadableFileError(
+            f"the column '{name}' holds vectors with empty or NaN entries. Fill them in."
+        )
+    return vectors
+
+
+def _known(numbers: _Array, unknown: Sequence[str]) -> _Array:
+    """Return numbers with NaN for those that mean unknown."""
+    for word in unknown:
+        try:
+            numbers = np.where(numbers == float(word), np.nan, numbers)
+        except ValueError:  # a text means nothing among numbers
+            continue
+    return numbers
+
+
+def _to_float(array: Any) -> _Array:
+    plain = array.cast(pa.float64(), safe=False) if array.type != pa.float64() else array
+    numbers: _Array = plain.to_numpy(zero_copy_only=False)  # null becomes NaN
+    return numbers
+
+
+def _as_bool(array: Any) -> _Array:
+    return np.asarray(array.fill_null(False).to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+
+
+def _is_binary(kind: Any) -> bool:
+    return bool(
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    )
