@@ -45,11 +45,11 @@ def write_tables(folder, *, weighted: bool = False, end: str = "csv", words: boo
     edges = pd.DataFrame({"source": np.array(names)[ends[0]], "target": np.array(names)[ends[1]]})
     if weighted:
         edges["weight"] = draws.integers(1, 5, size=900)
-    for name, table in {"nodes": nodes, "edges": edges}.items():
+    for name, content in {"nodes": nodes, "edges": edges}.items():
         if end == "csv":
-            table.to_csv(folder / f"{name}.csv", index=False)
+            content.to_csv(folder / f"{name}.csv", index=False)
         else:
-            table.replace({"label": {"": None}}).to_parquet(folder / f"{name}.parquet")
+            content.replace({"label": {"": None}}).to_parquet(folder / f"{name}.parquet")
     return folder
 
 
