@@ -35,7 +35,8 @@ from quietgraph.embed import (
     truncated_nuclear_norm,
 )
 from quietgraph.embed.clusters import lloyd_step, start_clusters
-from quietgraph.embed.contrast import _Trainer
+from quietgraph.embed.contrast import ContrastTrainer
+from quietgraph.embed.scale.partitions import make_plan
 from quietgraph.graph import CSR, Graph, block_model
 from quietgraph.rng import torch_generator
 
@@ -64,9 +65,8 @@ def make_graph(name: str) -> Graph:
 
 
 def ours(graph: Graph) -> Callable[[], None]:
-    features = normalise_rows(graph.features, "l2")
     encoder = GCNEncoder(graph.num_features, WIDTH, WIDTH, generator=torch_generator(0, "init"))
-    trainer = _Trainer(graph, features, encoder, SETTINGS, seed=0)
+    trainer = ContrastTrainer(graph, encoder, SETTINGS, make_plan(graph, 1, seed=0), "l2")
     return _stepper(encoder, lambda: trainer.losses(0)["loss"])
 
 

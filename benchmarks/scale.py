@@ -3,7 +3,7 @@
     python benchmarks/scale.py sizes [--sizes 10000,100000,1000000] [--epochs 2] [--threads 2]
     python benchmarks/scale.py floor                # an epoch at 100,000 nodes beside the floor
     python benchmarks/scale.py ranks                # two gloo ranks beside one process
-    python benchmarks/scale.py accuracy             # parts against the whole graph, real data
+    python benchmarks/scale.py accuracy             # partitions against the whole graph, real data
     python benchmarks/scale.py cluster              # arithmetic for 100 million nodes
 
 Everything is measured in a process of its own; ratios come from one run of this file.
@@ -25,10 +25,11 @@ import torch
 import quietgraph as qg
 from quietgraph.bench.protocol import Run, score
 from quietgraph.embed import Schedule
+from quietgraph.embed.adam import Adam
+from quietgraph.embed.contrast import ContrastTrainer, train_embeddings
 from quietgraph.embed.scale.block_inference import encode_in_blocks
 from quietgraph.embed.scale.distributed import ALONE, World, join_world
-from quietgraph.embed.scale.part_contrast import PartTrainer, train_in_parts
-from quietgraph.embed.scale.parts import count_parts, make_plan
+from quietgraph.embed.scale.partitions import count_partitions, make_plan
 from quietgraph.graph import LabelledGraph, block_model
 from quietgraph.methods.low_rank.contrast import LowRankContrast
 from scale_arithmetic import Cluster, show_cluster
@@ -50,15 +51,15 @@ def peak_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def measure_fit(num_nodes: int, epochs: int, parts: int) -> dict[str, float]:
+def measure_fit(num_nodes: int, epochs: int, partitions: int) -> dict[str, float]:
     """One whole fit: training, embeddings, attention, classifier; 1 % of the labels are given."""
     drawn = make_graph(num_nodes)
     loaded = peak_mb()
     labels = np.full(num_nodes, -1)
     known = np.random.default_rng(1).permutation(num_nodes)[: max(200, num_nodes // 100)]
     labels[known] = drawn.classes[known]
-    steps = (epochs + 1) * count_parts(num_nodes, parts)
-    model = qg.get_method("gcl-lr-attention")(epochs=steps, warm_up=0, parts=parts)
+    steps = (epochs + 1) * count_partitions(num_nodes, partitions)
+    model = qg.get_method("gcl-lr-attention")(epochs=steps, warm_up=0, partitions=partitions)
     started = time.perf_counter()
     model.fit(drawn.graph, labels)
     total = time.perf_counter() - started
@@ -72,7 +73,7 @@ def measure_fit(num_nodes: int, epochs: int, parts: int) -> dict[str, float]:
     unknown = labels < 0
     return {
         "nodes": num_nodes,
-        "parts": count_parts(num_nodes, parts),
+        "partitions": count_partitions(num_nodes, partitions),
         "seconds_epoch": epoch,
         "epoch_entry_ns": 1e9 * epoch / entries,
         "encode_entry_ns": 1e9 * encoding / entries,
@@ -87,15 +88,15 @@ def measure_fit(num_nodes: int, epochs: int, parts: int) -> dict[str, float]:
 def show_sizes(options: argparse.Namespace) -> None:
     rows = []
     print(
-        "| nodes | parts | s an epoch | ns an entry and epoch | ns an entry to embed | fit s | "
-        "not training s | peak MB | hits |"
+        "| nodes | partitions | s an epoch | ns an entry and epoch | ns an entry to embed | "
+        "fit s | not training s | peak MB | hits |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
     for size in options.sizes.split(","):
-        row = _alone("fit", size, str(options.epochs), str(options.parts), options=options)
+        row = _alone("fit", size, str(options.epochs), str(options.partitions), options=options)
         rows.append(row)
         print(
-            f"| {row['nodes']:,} | {row['parts']} | {row['seconds_epoch']:.2f} | "
+            f"| {row['nodes']:,} | {row['partitions']} | {row['seconds_epoch']:.2f} | "
             f"{row['epoch_entry_ns']:.0f} | {row['encode_entry_ns']:.0f} | "
             f"{row['seconds_fit']:.1f} | "
             f"{row['seconds_rest']:.1f} | {row['peak_mb']:.0f} | {row['accuracy']:.3f} |",
@@ -110,7 +111,7 @@ def show_sizes(options: argparse.Namespace) -> None:
         )
 
 
-def measure_floor(num_nodes: int, way: str, parts: int) -> dict[str, float]:
+def measure_floor(num_nodes: int, way: str, partitions: int) -> dict[str, float]:
     """An epoch of training, or three bare passes of the encoder (as in benchmarks/epoch.py)."""
     import epoch as single  # noqa: PLC0415  (the file beside this one)
 
@@ -118,10 +119,10 @@ def measure_floor(num_nodes: int, way: str, parts: int) -> dict[str, float]:
     run: Callable[[], None]
     if way == "floor":
         run = single.floor(graph)
-    elif parts == 1:
+    elif partitions == 1:
         run = single.ours(graph)
     else:
-        run = _epoch_in_parts(graph, parts)
+        run = _epoch_in_partitions(graph, partitions)
     run()
     times = []
     for _ in range(3):
@@ -131,17 +132,17 @@ def measure_floor(num_nodes: int, way: str, parts: int) -> dict[str, float]:
     return {"seconds": float(np.median(times)), "peak_mb": peak_mb()}
 
 
-def _epoch_in_parts(graph: qg.Graph, parts: int) -> Callable[[], None]:
-    model = _model(parts)
+def _epoch_in_partitions(graph: qg.Graph, partitions: int) -> Callable[[], None]:
+    model = _model(partitions)
     encoder = model._encoder(graph.num_features, 0)
-    plan = make_plan(graph, parts, lanes=1, world=ALONE, seed=0)
-    trainer = PartTrainer(graph, encoder, model._settings(), plan, model.feature_norm)
-    optimiser = torch.optim.Adam(encoder.parameters(), lr=1e-3, fused=True)
+    plan = make_plan(graph, partitions, seed=0)
+    trainer = ContrastTrainer(graph, encoder, model._settings(), plan, model.feature_norm)
+    optimiser = Adam([{"params": encoder.parameters()}], learning_rate=1e-3)
 
     def epoch() -> None:
         for step in range(plan.steps):
-            optimiser.zero_grad(set_to_none=True)
-            trainer.losses(0, step)["loss"].backward()
+            optimiser.zero_grad()
+            trainer.losses(step)["loss"].backward()
             optimiser.step()
 
     return epoch
@@ -150,8 +151,10 @@ def _epoch_in_parts(graph: qg.Graph, parts: int) -> Callable[[], None]:
 def show_floor(options: argparse.Namespace) -> None:
     size = options.sizes.split(",")[-1]
     rows = {"floor": _alone("floor", size, "floor", "1", options=options)}
-    for parts in ("1", "2", "4"):
-        rows[f"ours, parts {parts}"] = _alone("floor", size, "ours", parts, options=options)
+    for partitions in ("1", "2", "4"):
+        rows[f"ours, partitions {partitions}"] = _alone(
+            "floor", size, "ours", partitions, options=options
+        )
     base = rows["floor"]["seconds"]
     print(f"{int(size):,} nodes\n\n| way | s an epoch | times the floor | peak MB |")
     print("|---|---|---|---|")
@@ -160,26 +163,25 @@ def show_floor(options: argparse.Namespace) -> None:
         print(f"| {name} | {row['seconds']:.2f} | {ratio:.2f} | {row['peak_mb']:.0f} |")
 
 
-def _model(parts: int, epochs: int = 2) -> LowRankContrast:
-    model = qg.get_method("gcl-lr-attention")(epochs=epochs, warm_up=0, parts=parts)
+def _model(partitions: int, epochs: int = 2) -> LowRankContrast:
+    model = qg.get_method("gcl-lr-attention")(epochs=epochs, warm_up=0, partitions=partitions)
     assert isinstance(model, LowRankContrast)
     return model
 
 
-def measure_ranks(num_nodes: int, parts: int, epochs: int, world: World) -> dict[str, float]:
-    """Training alone, of pairs of parts, by the processes of this world."""
+def measure_ranks(num_nodes: int, partitions: int, epochs: int, world: World) -> dict[str, float]:
+    """Training alone, of pairs of partitions, by the processes of this world."""
     graph = make_graph(num_nodes).graph
-    model = _model(parts, epochs + 1)
+    model = _model(partitions, epochs + 1)
     encoder = model._encoder(graph.num_features, 0)
-    plan = make_plan(graph, parts, lanes=2, world=world, seed=0)
-    history = train_in_parts(
+    plan = make_plan(graph, partitions, per_step=2, world=world, seed=0)
+    history = train_embeddings(
         graph,
         encoder,
         model._settings(),
         Schedule(epochs + 1, 1e-3, 1e-5),
         plan=plan,
         feature_norm="l2",
-        about={},
     )
     seconds = np.diff([record["seconds"] for record in history])
     return {"seconds": float(np.median(seconds)), "loss": history[-1]["loss"], "peak_mb": peak_mb()}
@@ -195,7 +197,7 @@ def show_ranks(options: argparse.Namespace) -> None:
         ),
     }
     base = next(iter(rows.values()))
-    print(f"{int(size):,} nodes, 4 parts, 2 in a step\n")
+    print(f"{int(size):,} nodes, 4 partitions, 2 in a step\n")
     print("| way | s an epoch | times one process | last loss | peak MB a process |")
     print("|---|---|---|---|---|")
     for name, row in rows.items():
@@ -210,28 +212,28 @@ def replace_threads(options: argparse.Namespace) -> argparse.Namespace:
 
 
 def show_accuracy(options: argparse.Namespace) -> None:
-    """Test accuracy of the same seeds, whole graph and parts."""
-    print("| dataset | parts | mean accuracy % | std | difference, points | s a fit |")
+    """Test accuracy of the same seeds, whole graph and partitions."""
+    print("| dataset | partitions | mean accuracy % | std | difference, points | s a fit |")
     print("|---|---|---|---|---|---|")
     for name in options.datasets.split(","):
         whole: np.ndarray | None = None
-        for parts in (1, *map(int, options.counts.split(","))):
+        for partitions in (1, *map(int, options.counts.split(","))):
             runs = [
-                _alone("accuracy", name, str(seed), str(parts), options.noise, options=options)
+                _alone("accuracy", name, str(seed), str(partitions), options.noise, options=options)
                 for seed in range(options.seeds)
             ]
             hits = 100 * np.array([run["accuracy"] for run in runs])
             whole = hits if whole is None else whole
             seconds = np.mean([run["seconds"] for run in runs])
             print(
-                f"| {name} | {parts} | {hits.mean():.2f} | {hits.std(ddof=1):.2f} | "
+                f"| {name} | {partitions} | {hits.mean():.2f} | {hits.std(ddof=1):.2f} | "
                 f"{(hits - whole).mean():+.2f} | {seconds:.1f} |",
                 flush=True,
             )
 
 
-def measure_accuracy(name: str, seed: int, parts: int, noise: str) -> dict[str, float]:
-    run = Run.parse(name, f"gcl-lr-attention:parts={parts}", noise, seed)
+def measure_accuracy(name: str, seed: int, partitions: int, noise: str) -> dict[str, float]:
+    run = Run.parse(name, f"gcl-lr-attention:partitions={partitions}", noise, seed)
     observation, reference = run.observe()
     model = run.fit(observation)
     accuracy = score(model, observation, reference)["test_accuracy"]
@@ -245,11 +247,11 @@ def measure_one(kind: str, arguments: list[str]) -> dict[str, float] | None:
         return measure_floor(int(arguments[0]), arguments[1], int(arguments[2]))
     if kind == "accuracy":
         return measure_accuracy(arguments[0], int(arguments[1]), int(arguments[2]), arguments[3])
-    size, parts, epochs = map(int, arguments)
+    size, partitions, epochs = map(int, arguments)
     if "RANK" not in os.environ:
-        return measure_ranks(size, parts, epochs, ALONE)
+        return measure_ranks(size, partitions, epochs, ALONE)
     with join_world() as world:
-        found = measure_ranks(size, parts, epochs, world)
+        found = measure_ranks(size, partitions, epochs, world)
         return found if world.is_first else None
 
 
@@ -283,9 +285,9 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--sizes", help="nodes; floor and ranks take the last one")
     parser.add_argument("--epochs", type=int, default=2)
-    parser.add_argument("--parts", type=int, default=0, help="of sizes; 0 chooses by size")
+    parser.add_argument("--partitions", type=int, default=0, help="of sizes; 0 chooses by size")
     parser.add_argument("--datasets", default="pubmed,coauthor-cs")
-    parser.add_argument("--counts", default="4", help="parts of accuracy")
+    parser.add_argument("--counts", default="4", help="partitions of accuracy")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--noise", default="symmetric:0.4")
     parser.add_argument("--epoch-ns", type=float, default=Cluster.epoch_ns)

@@ -21,7 +21,7 @@ from torch import Tensor
 from epoch import WIDTH, make_graph, ours
 from quietgraph.embed.encoder import leaky
 from quietgraph.embed.propagation import Propagation, propagate
-from quietgraph.embed.scale.parts import _cut_by_metis, take_features
+from quietgraph.embed.scale.partitions import cut_by_metis, take_features
 from quietgraph.graph import CSR, Graph
 
 _PIECES = 64
@@ -39,7 +39,7 @@ def orders(graph: Graph) -> dict[str, tuple[Way, Way]]:
     narrow = reverse_cuthill_mckee(graph.adjacency.to_scipy(), symmetric_mode=True)
     found = {
         "order: reverse Cuthill-McKee": torch.from_numpy(narrow.astype(np.int64)),
-        "order: by METIS piece": _cut_by_metis(graph.adjacency, _PIECES, 0).argsort(stable=True),
+        "order: by METIS piece": cut_by_metis(graph.adjacency, _PIECES, 0).argsort(stable=True),
         "order: at random": torch.randperm(graph.num_nodes),
     }
     return {name: (ours(graph), ours(renumber(graph, order))) for name, order in found.items()}

@@ -113,7 +113,7 @@ def test_the_method_fits_the_size_of_the_task(call, monkeypatch: pytest.MonkeyPa
         return json.loads(call(*quick, *more)[1])["method"]
 
     assert method() == "quiet"
-    assert method("--parts", "2") == "gcl-lr-attention"
+    assert method("--partitions", "2") == "gcl-lr-attention"
     monkeypatch.setattr(sys.modules["quietgraph.cli.fit"], "WHOLE_UP_TO", 999)
     assert method() == "gcl-lr-attention"
     assert method("--method", "quiet") == "quiet"

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from quietgraph.embed import Schedule, train
 from quietgraph.embed.training import DivergedError
@@ -56,3 +56,15 @@ def test_progress_reaches_the_listener_and_nobody_else() -> None:
     assert heard == [("sliding", 1, 3), ("sliding", 2, 3), ("sliding", 3, 3)]
     train(slider, lambda epoch: {"loss": slider.place**2}, schedule)
     assert len(heard) == 3
+
+
+def test_an_epoch_of_several_steps_numbers_them_and_records_their_mean() -> None:
+    slider, numbers = Slider(), []
+
+    def losses(number: int) -> dict[str, Tensor]:
+        numbers.append(number)
+        return {"loss": slider.place * 0 + float(number)}
+
+    history = train(slider, losses, Schedule(epochs=2, learning_rate=0.1, steps=3))
+    assert numbers == [0, 1, 2, 3, 4, 5]
+    assert [record["loss"] for record in history] == [1.0, 4.0]

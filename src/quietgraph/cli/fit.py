@@ -16,8 +16,9 @@ from quietgraph.cli.scale import (
     checkpoints_for,
     enter_world,
     launch_workers,
-    say_parts,
-    set_parts,
+    newer_of,
+    say_partitions,
+    set_partitions,
     train_along,
 )
 from quietgraph.data.datasets import load_benchmark
@@ -26,7 +27,7 @@ from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import NoiseSetting, parse_noise, warn_if_uninformative
 from quietgraph.data.observation import Observation, Reference
 from quietgraph.embed.scale.checkpoint import use_checkpoints
-from quietgraph.embed.scale.parts import WHOLE_UP_TO
+from quietgraph.embed.scale.partitions import WHOLE_UP_TO
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph.io import read_corrections
 from quietgraph.graph.io.labels import chance_homophily, edge_homophily
@@ -35,7 +36,7 @@ from quietgraph.params import parse_assignments
 from quietgraph.report.fit_run import FitRun, write_run
 
 DEFAULT_METHOD = "quiet"
-DEFAULT_IN_PARTS = "gcl-lr-attention"  # trains in parts and on several machines
+DEFAULT_IN_PARTITIONS = "gcl-lr-attention"  # trains in partitions and on several machines
 
 
 def fit(
@@ -52,7 +53,8 @@ def fit(
     out: Path | None,
     data_root: str | None,
     as_json: bool,
-    parts: str,
+    partitions: str,
+    parts: str | None,
     workers: int,
     distributed: bool,
     checkpoint: Path | None,
@@ -62,18 +64,20 @@ def fit(
     if workers > 1:
         raise typer.Exit(launch_workers(workers))
     setting = parse_noise(noise)
-    is_in_parts = distributed or parts != "auto"
-    name = method or (DEFAULT_IN_PARTS if is_in_parts else DEFAULT_METHOD)
+    partitions = newer_of(partitions, parts)
+    is_partitioned = distributed or partitions != "auto"
+    name = method or (DEFAULT_IN_PARTITIONS if is_partitioned else DEFAULT_METHOD)
     model = _make(name, settings, seed)
     others = [get_method(name)(seed=seed) for name in beside.split(",") if name]
-    set_parts(model, parts)
+    set_partitions(model, partitions)
     alone = not (others or drop_suspects)
     with enter_world(distributed, model, alone=alone) as world:
         observed, reference = _observe(
             source, setting, split_pairs("--column", columns), seed=seed, data_root=data_root
         )
         if method is None and observed.graph.num_nodes > WHOLE_UP_TO:
-            name, model = DEFAULT_IN_PARTS, _make(DEFAULT_IN_PARTS, settings, seed)
+            name = DEFAULT_IN_PARTITIONS
+            model = _make(name, settings, seed)
         folder = out or Path("runs") / f"{observed.name}-{name}-{seed}"
         checkpoints = checkpoints_for(folder, checkpoint, checkpoint_minutes, world, alone=alone)
         if not world.is_first:
@@ -82,7 +86,7 @@ def fit(
         _say_understood(observed, reference, setting)
         if method is None and name == DEFAULT_METHOD:
             _say_heterophily(observed)
-        say_parts(model, observed.graph, world)
+        say_partitions(model, observed.graph, world)
         observed = observed.correct(read_corrections(fix)) if fix else observed
         with progress_bars(), use_checkpoints(checkpoints):
             learned = _fit_all(observed, model, others, drop_suspects)

@@ -1,6 +1,7 @@
-"""How large a fit is done: in parts, by several processes, with checkpoints."""
+"""How large a fit is done: in partitions, by several processes, with checkpoints."""
 
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from rich.markup import escape
 from quietgraph.cli.console import say
 from quietgraph.embed.scale.checkpoint import Checkpoints, use_checkpoints
 from quietgraph.embed.scale.distributed import ALONE, World, join_world
-from quietgraph.embed.scale.parts import count_lanes, describe_parts
+from quietgraph.embed.scale.partitions import count_per_step, describe_partitions
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph import Graph
 from quietgraph.methods import NodeClassifier
@@ -21,25 +22,38 @@ from quietgraph.params import parameters
 _RESTARTS = 3  # after a worker has died
 
 
-def set_parts(model: NodeClassifier, text: str) -> None:
-    """Set the parts that a method trains in, as the command line gives them."""
+def newer_of(partitions: str, parts: str | None) -> str:
+    """Return --partitions, or what its old name --parts says, with a FutureWarning."""
+    if parts is None:
+        return partitions
+    warnings.warn(
+        "--parts is now called --partitions; the old name will be removed in the next release.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return parts
+
+
+def set_partitions(model: NodeClassifier, text: str) -> None:
+    """Set the partitions that a method trains in, as the command line gives them."""
     if text == "auto":
         return
-    if "parts" not in parameters(type(model)):
+    if "partitions" not in parameters(type(model)):
         raise InvalidParameterError(
-            f"--parts does not apply to {type(model).__name__}, which trains on the whole graph."
+            f"--partitions does not apply to {type(model).__name__}, which trains on the whole "
+            "graph."
         )
     if not text.isdecimal() or int(text) == 0:
-        raise InvalidParameterError(f"--parts must be auto or a number from 1, got '{text}'.")
-    model.set_params(parts=int(text))
+        raise InvalidParameterError(f"--partitions must be auto or a number from 1, got '{text}'.")
+    model.set_params(partitions=int(text))
 
 
-def say_parts(model: NodeClassifier, graph: Graph, world: World) -> None:
+def say_partitions(model: NodeClassifier, graph: Graph, world: World) -> None:
     """Tell in one line how the graph is trained on, where the method has a choice."""
-    wanted = getattr(model, "parts", None)
+    wanted = getattr(model, "partitions", None)
     if wanted is not None:
-        lanes = count_lanes(getattr(model, "parts_per_step", 1), world)
-        say(describe_parts(graph.num_nodes, wanted, lanes=lanes))
+        per_step = count_per_step(getattr(model, "partitions_per_step", 1), world)
+        say(describe_partitions(graph.num_nodes, wanted, per_step=per_step))
 
 
 @contextmanager

@@ -1,19 +1,27 @@
-"""Low-rank graph contrastive learning: the first stage of GCL-LRR, which sees no label."""
+"""Low-rank graph contrastive learning: the first stage of GCL-LRR, which sees no label.
+
+A step trains on the partitions of its group: views, anchors and contrast stay inside each
+partition, while the truncated norm and the prototypes are those of all nodes
+(`scale.partition_memory`). One partition is the whole graph.
+"""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from quietgraph.embed.clusters import Clusters, lloyd_step, start_clusters
-from quietgraph.embed.losses import info_nce, prototype_loss, truncated_nuclear_norm
-from quietgraph.embed.propagation import Propagation
-from quietgraph.embed.training import History, Schedule, train
-from quietgraph.embed.views import View, ViewRates, draw_view, view_structure
+from quietgraph.embed.losses import info_nce, leading_eigenvectors, prototype_loss
+from quietgraph.embed.propagation import normalised_adjacency
+from quietgraph.embed.scale.checkpoint import active_checkpoints, content_key
+from quietgraph.embed.scale.partition_loader import Partition, PartitionLoader
+from quietgraph.embed.scale.partition_memory import GramMemory, PrototypeMemory
+from quietgraph.embed.scale.partitions import Plan
+from quietgraph.embed.training import History, Recovery, Schedule, train
+from quietgraph.embed.views import View, ViewRates, draw_view
 from quietgraph.graph import Features, Graph
-from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings
 
 
@@ -37,107 +45,217 @@ class ContrastSettings:
 
 def train_embeddings(
     graph: Graph,
-    features: Features,
     encoder: nn.Module,
     settings: ContrastSettings,
     schedule: Schedule,
     *,
-    seed: int,
+    plan: Plan,
+    feature_norm: str,
+    about: dict[str, Any] | None = None,
 ) -> History:
-    """Train the encoder in place by contrast, prototypes and low rank; return the losses."""
-    trainer = _Trainer(graph, features, encoder, settings, seed)
-    return train(encoder, trainer.losses, schedule, what="learning embeddings")
+    """Train the encoder in place by contrast, prototypes and low rank.
+
+    Args:
+        graph: Its features may be memory-mapped: of several partitions, only the rows of one are
+            read at a time.
+        encoder: Trained; in several processes equal in all of them.
+        settings: Of the losses.
+        schedule: Epochs, step size, decay, patience; the steps of an epoch are those of the plan.
+        plan: Which partitions a step takes, and the random seed.
+        feature_norm: Scaling of feature rows.
+        about: What tells this training from others, for its checkpoints.
+
+    Returns:
+        The mean losses of every epoch.
+    """
+    trainer = ContrastTrainer(graph, encoder, settings, plan, feature_norm)
+    checkpoints, recovery = active_checkpoints(), None
+    if checkpoints is not None:
+        facts = {"graph": graph.fingerprint, "partitions": len(plan.partitions)}
+        key = content_key({**(about or {}), **facts})
+        recovery = Recovery(checkpoints, key, trainer.state, trainer.restore, plan.per_step)
+    return train(
+        encoder,
+        trainer.losses,
+        replace(schedule, steps=plan.steps),
+        recovery=recovery,
+        world=plan.world,
+        what="learning embeddings",
+    )
 
 
 def encode(encoder: nn.Module, graph: Graph, features: Features) -> Embeddings:
     """Return the embeddings of the graph as it is [nodes, dim]."""
     with torch.no_grad():
-        embeddings: Embeddings = encoder(features, View(Propagation.of(graph).operator()))
+        embeddings: Embeddings = encoder(features, View(normalised_adjacency(graph)))
     return embeddings
 
 
-class _Trainer:
-    """What an epoch needs and keeps: structure, views, warm clusters, random streams."""
+@dataclass(frozen=True, eq=False)
+class _Encoded:
+    """The embeddings of one partition in the two views of a step, of its anchors alone."""
+
+    partition: Partition
+    anchors: Tensor | None  # None: all nodes
+    views: list[Embeddings]
+
+
+class ContrastTrainer:
+    """The losses of every step, with the state they need: Gram matrix, prototypes, streams."""
 
     def __init__(
         self,
         graph: Graph,
-        features: Features,
         encoder: nn.Module,
         settings: ContrastSettings,
-        seed: int,
+        plan: Plan,
+        feature_norm: str,
     ) -> None:
-        self.features, self.encoder, self.settings = features, encoder, settings
+        self.graph, self.encoder, self.settings, self.plan = graph, encoder, settings, plan
         self.rates = [settings.first_view, settings.second_view]
-        self.view_draws = torch_generator(seed, "views")
-        self.anchor_draws = torch_generator(seed, "anchors")
-        self.cluster_draws = torch_generator(seed, "clusters")
-        self.structure = view_structure(graph, self.rates, torch_generator(seed, "spare pairs"))
-        self.whole = View(self.structure.operator())
-        self.clusters: list[Clusters] = []
+        self.partitions = PartitionLoader(graph, plan, self.rates, feature_norm)
+        self.synchronised = plan.world.wrap(encoder)
+        self.gram = GramMemory(plan.world)
+        self.prototypes = PrototypeMemory(
+            settings.prototype_counts if settings.prototype_weight > 0 else (),
+            plan,
+            self.partitions.streams["clusters"],
+        )
+        self.is_initialised = False
 
-    def losses(self, epoch: int) -> dict[str, Tensor]:
-        settings = self.settings
-        anchors = self._draw_anchors(self.structure.num_nodes)
-        near, far = (self._encode_view(rates, anchors) for rates in self.rates)
-        node = info_nce(near, far, temperature=settings.temperature, intra_view=settings.intra_view)
+    def losses(self, number: int) -> dict[str, Tensor]:
+        """Return the losses of a step, each a mean over the partitions of this process."""
+        settings, plan = self.settings, self.plan
+        epoch, step = divmod(number, plan.steps)
+        group = plan.group(epoch, step)
+        seen = [self._encode_views(each, epoch) for each in group if plan.is_ours(each)]
+        node = _mean([self._contrast(one) for one in seen])
         values = {"loss": node, "contrast": node}
         if epoch < settings.warm_up or (settings.prototype_weight, settings.rank_weight) == (0, 0):
             return values
         with torch.set_grad_enabled(settings.rank_weight > 0):
-            whole: Tensor = self.encoder(self.features, self.whole)
-        unit = F.normalize(whole, dim=1)
+            rows = {one.partition.number: self._encode_whole(one.partition) for one in seen}
+        units = {each: F.normalize(whole, dim=1) for each, whole in rows.items()}
+        started = self._initialise(rows)
         if settings.prototype_weight > 0:
-            values["prototypes"] = self._prototype_loss([near, far], anchors, unit.detach())
+            if not started:
+                self.prototypes.step(group, {each: one.detach() for each, one in units.items()})
+            values["prototypes"] = _mean([self._prototype_loss(one) for one in seen])
             values["loss"] = values["loss"] + settings.prototype_weight * values["prototypes"]
         if settings.rank_weight > 0:
-            values["rank"] = self._rank_loss(whole, unit)
+            values["rank"] = self._rank_loss(rows if settings.rank_scale == "sum" else units)
             values["loss"] = values["loss"] + settings.rank_weight * values["rank"]
         return values
 
-    def _encode_view(self, rates: ViewRates, anchors: Tensor | None) -> Embeddings:
-        num_features = int(self.features.shape[1])
-        view = draw_view(self.structure, num_features, rates, generator=self.view_draws)
-        embeddings: Embeddings = self.encoder(self.features, view, anchors)
+    def state(self) -> dict[str, Tensor]:
+        """Return what a checkpoint must hold beside the weights; the rest is computed again."""
+        streams = {
+            f"stream.{name}": one.get_state() for name, one in self.partitions.streams.items()
+        }
+        levels = enumerate(self.prototypes.levels)
+        return streams | {f"prototypes.{index}": level.prototypes for index, level in levels}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Take back what `state` returned; Gram matrix and assignments are computed anew."""
+        for name, stream in self.partitions.streams.items():
+            stream.set_state(state[f"stream.{name}"])
+        found = (state.get(f"prototypes.{index}") for index in range(len(self.prototypes.counts)))
+        device = self.graph.device
+        self.prototypes.resume([one.to(device) for one in found if one is not None])
+
+    def _encode_views(self, number: int, epoch: int) -> _Encoded:
+        partition, anchors = self.partitions.load(number), None
+        num_nodes, most = partition.structure.num_nodes, self.settings.anchors
+        if num_nodes > most:
+            draws = torch.randperm(
+                num_nodes, generator=self.partitions.stream("anchors", number, epoch)
+            )
+            anchors = draws[:most].to(self.graph.device)
+        stream, width = (
+            self.partitions.stream("views", number, epoch),
+            int(partition.features.shape[1]),
+        )
+        views = []
+        for rates in self.rates:
+            view = draw_view(partition.structure, width, rates, generator=stream)
+            views.append(self.synchronised(partition.features, view, anchors))
+        return _Encoded(partition, anchors, views)
+
+    def _contrast(self, seen: _Encoded) -> Tensor:
+        first, second = seen.views
+        settings = self.settings
+        return info_nce(
+            first, second, temperature=settings.temperature, intra_view=settings.intra_view
+        )
+
+    def _prototype_loss(self, seen: _Encoded) -> Tensor:
+        """Mean over numbers of prototypes and views; clusters come from the unchanged graph."""
+        costs = []
+        for level in self.prototypes.levels:
+            own = level.assignments[seen.partition.number]
+            own = own if seen.anchors is None else own[seen.anchors]
+            costs += [
+                prototype_loss(
+                    F.normalize(view, dim=1),
+                    level.prototypes,
+                    own,
+                    temperature=self.settings.prototype_temperature,
+                )
+                for view in seen.views
+            ]
+        return _mean(costs)
+
+    def _rank_loss(self, rows: dict[int, Embeddings]) -> Tensor:
+        """Energy outside the leading directions of the whole Gram matrix, for some partitions."""
+        for number, one in rows.items():
+            self.gram.refresh(number, one)
+        total, size = self.gram.total(), self.plan.num_nodes
+        rank = math.ceil(self.settings.rank_ratio * min(size, len(total)))
+        leading = leading_eigenvectors(total, rank)
+        costs = []
+        for one in rows.values():
+            beyond = one.square().sum() - (one @ leading).square().sum()
+            # A partition stands for all nodes: of a sum it estimates its fraction.
+            is_sum = self.settings.rank_scale == "sum"
+            costs.append(beyond * (size / len(one)) if is_sum else beyond / len(one))
+        return _mean(costs)
+
+    def _initialise(self, rows: dict[int, Embeddings]) -> bool:
+        """Encode all partitions once, before the first step that needs their sums.
+
+        Args:
+            rows: Embeddings of the partitions that this step has encoded already.
+
+        Returns:
+            Whether the prototypes were found in this very step and need not move.
+        """
+        if self.is_initialised:
+            return False
+        self.is_initialised, starts = True, not self.prototypes.is_started
+
+        def unchanged(number: int) -> Embeddings:
+            return rows[number].detach() if number in rows else self._encode_alone(number)
+
+        if starts:
+            self.prototypes.start(lambda number: F.normalize(unchanged(number), dim=1))
+        for number in self.plan.ours():
+            whole = unchanged(number)
+            unit = F.normalize(whole, dim=1)
+            self.prototypes.place(number, unit)
+            self.gram.refresh(number, whole if self.settings.rank_scale == "sum" else unit)
+        return starts
+
+    def _encode_whole(self, partition: Partition) -> Embeddings:
+        embeddings: Embeddings = self.synchronised(partition.features, partition.whole)
         return embeddings
 
-    def _draw_anchors(self, num_nodes: int) -> Tensor | None:
-        if num_nodes <= self.settings.anchors:
-            return None
-        draws = torch.randperm(num_nodes, generator=self.anchor_draws)[: self.settings.anchors]
-        return draws.to(self.whole.operator.values.device)
+    @torch.no_grad()
+    def _encode_alone(self, number: int) -> Embeddings:
+        """Encode a partition without a gradient and without the other processes."""
+        partition = self.partitions.load(number)
+        embeddings: Embeddings = self.encoder(partition.features, partition.whole)
+        return embeddings
 
-    def _prototype_loss(
-        self, views: list[Tensor], anchors: Tensor | None, unit: Embeddings
-    ) -> Tensor:
-        """Mean over granularities and views; clusters come from the unaugmented graph."""
-        self._refresh_clusters(unit)
-        costs = [
-            prototype_loss(
-                F.normalize(view, dim=1),
-                clusters.prototypes,
-                clusters.assignments if anchors is None else clusters.assignments[anchors],
-                temperature=self.settings.prototype_temperature,
-            )
-            for clusters in self.clusters
-            for view in views
-        ]
-        return torch.stack(costs).mean()
 
-    def _refresh_clusters(self, unit: Embeddings) -> None:
-        if self.clusters:
-            self.clusters = [
-                lloyd_step(unit, clusters, generator=self.cluster_draws)
-                for clusters in self.clusters
-            ]
-        else:
-            self.clusters = [
-                start_clusters(unit, count, generator=self.cluster_draws)
-                for count in self.settings.prototype_counts
-            ]
-
-    def _rank_loss(self, whole: Embeddings, unit: Embeddings) -> Tensor:
-        rank = math.ceil(self.settings.rank_ratio * min(whole.shape))
-        if self.settings.rank_scale == "sum":
-            return truncated_nuclear_norm(whole, rank)
-        return truncated_nuclear_norm(unit, rank) / len(unit)
+def _mean(costs: list[Tensor]) -> Tensor:
+    return torch.stack(costs).mean()

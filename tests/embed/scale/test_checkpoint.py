@@ -36,31 +36,31 @@ def fit(checkpoints: Checkpoints | None, *, kill_after: int | None = None, **par
         return model.fit(problem.graph, labels, validation), problem
 
 
-@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize("partitions", [1, 3])
 @pytest.mark.parametrize("step", [5, 13, 30])
-def test_a_killed_training_goes_on_where_it_was(parts: int, step: int, tmp_path) -> None:
+def test_a_killed_training_goes_on_where_it_was(partitions: int, step: int, tmp_path) -> None:
     checkpoints = Checkpoints(tmp_path / "kept", minutes=0)
     with pytest.raises(Killed):
-        fit(checkpoints, kill_after=step, parts=parts)
+        fit(checkpoints, kill_after=step, partitions=partitions)
     steps = []
 
     def count(what: str, done: int, total: int) -> None:
         steps.append(done)
 
     problem, labels, validation = small_problem(num_nodes=200)
-    again = qg.get_method("gcl-lrr")(**QUICK | {"parts": parts})
+    again = qg.get_method("gcl-lrr")(**QUICK | {"partitions": partitions})
     with listen(count), use_checkpoints(Checkpoints(tmp_path / "kept")):
         again.fit(problem.graph, labels, validation)
     assert steps[0] == step  # the step under way when it was killed is done again
-    assert len(again.history_) == 36 // parts
-    whole, _ = fit(None, parts=parts)
+    assert len(again.history_) == 36 // partitions
+    whole, _ = fit(None, partitions=partitions)
     right = [(model.predict()[60:] == problem.classes[60:]).mean() for model in (again, whole)]
     assert abs(right[0] - right[1]) < 0.1
 
 
 def test_a_finished_training_is_not_trained_again(tmp_path) -> None:
-    first, _ = fit(Checkpoints(tmp_path), parts=3)
-    second, _ = fit(Checkpoints(tmp_path), parts=3, kill_after=36)
+    first, _ = fit(Checkpoints(tmp_path), partitions=3)
+    second, _ = fit(Checkpoints(tmp_path), partitions=3, kill_after=36)
     np.testing.assert_array_equal(first.embeddings_, second.embeddings_)
     assert first.history_ == second.history_
 
@@ -72,15 +72,15 @@ def test_checkpoints_change_no_number(tmp_path) -> None:
 
 
 def test_the_checkpoint_of_another_training_is_refused(tmp_path) -> None:
-    fit(Checkpoints(tmp_path), parts=3)
+    fit(Checkpoints(tmp_path), partitions=3)
     with pytest.raises(UnreadableFileError, match="another training"):
-        fit(Checkpoints(tmp_path), parts=3, temperature=0.4)
+        fit(Checkpoints(tmp_path), partitions=3, temperature=0.4)
 
 
 def test_a_broken_checkpoint_is_named(tmp_path) -> None:
     (tmp_path / "training.safetensors").write_bytes(b"broken")
     with pytest.raises(UnreadableFileError, match="Remove it"):
-        fit(Checkpoints(tmp_path), parts=3)
+        fit(Checkpoints(tmp_path), partitions=3)
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path) -> None:

@@ -1,4 +1,4 @@
-"""Several processes: the same numbers as one process on the same parts, and life after a kill."""
+"""Several processes: the same numbers as one process, and recovery after a kill."""
 
 import json
 import multiprocessing
@@ -20,11 +20,10 @@ import torch
 from typer.testing import CliRunner
 
 from quietgraph.cli.app import app
-from quietgraph.embed import ContrastSettings, GCNEncoder, Schedule, ViewRates
+from quietgraph.embed import ContrastSettings, GCNEncoder, Schedule, ViewRates, train
+from quietgraph.embed.contrast import ContrastTrainer
 from quietgraph.embed.scale.distributed import ALONE, World, current_world, join_world, meet
-from quietgraph.embed.scale.part_contrast import PartTrainer
-from quietgraph.embed.scale.parts import make_plan
-from quietgraph.embed.steps import train_steps
+from quietgraph.embed.scale.partitions import make_plan
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph import block_model
 from quietgraph.rng import torch_generator
@@ -45,14 +44,15 @@ SETTINGS = ContrastSettings(
 )
 
 
-def train_four_parts(world: World) -> dict[str, torch.Tensor]:
-    """Return Gram matrix, prototypes, losses and weights after three epochs on pairs of parts."""
+def train_four_partitions(world: World) -> dict[str, torch.Tensor]:
+    """Return Gram matrix, prototypes, losses, weights after three epochs, two partitions a step."""
     torch.set_num_threads(1)
     graph = block_model(240, num_features=20, generator=np.random.default_rng(0)).graph
     encoder = GCNEncoder(20, 24, 16, generator=torch_generator(0, "encoder"))
-    plan = make_plan(graph, 4, lanes=2, world=world, seed=0)
-    trainer = PartTrainer(graph, encoder, SETTINGS, plan, "l2")
-    history = train_steps(encoder, trainer, Schedule(3, 1e-2, 1e-5), world=world)
+    plan = make_plan(graph, 4, per_step=2, world=world, seed=0)
+    trainer = ContrastTrainer(graph, encoder, SETTINGS, plan, "l2")
+    schedule = Schedule(3, 1e-2, 1e-5, steps=plan.steps)
+    history = train(encoder, trainer.losses, schedule, world=world)
     prototypes = [level.prototypes for level in trainer.prototypes.levels]
     losses = [record[name] for record in history for name in record if name != "seconds"]
     return {
@@ -71,7 +71,7 @@ def take_part(rank: int, port: int, folder: str) -> None:
         "MASTER_PORT": str(port),
     }
     with join_world() as world:
-        torch.save(train_four_parts(world), Path(folder) / f"{rank}.pt")
+        torch.save(train_four_partitions(world), Path(folder) / f"{rank}.pt")
 
 
 def free_port() -> int:
@@ -80,14 +80,14 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def test_two_processes_compute_what_one_does_on_the_same_parts(tmp_path) -> None:
+def test_two_processes_compute_what_one_does_on_the_same_partitions(tmp_path) -> None:
     context, port = multiprocessing.get_context("spawn"), free_port()
     others = [
         context.Process(target=take_part, args=(rank, port, str(tmp_path))) for rank in (0, 1)
     ]
     for one in others:
         one.start()
-    alone = train_four_parts(ALONE)
+    alone = train_four_partitions(ALONE)
     for one in others:
         one.join(timeout=120)
         assert one.exitcode == 0
@@ -132,7 +132,8 @@ def hits(folder: Path, classes: np.ndarray) -> float:
 
 
 def fit_command(source: Path, out: Path, *more: str) -> list[str]:
-    quick = {"epochs": 30, "warm_up": 5, "dim": 32, "hidden": 32, "parts": 4, "parts_per_step": 2}
+    quick = {"epochs": 30, "warm_up": 5, "dim": 32, "hidden": 32, "partitions": 4}
+    quick["partitions_per_step"] = 2
     pairs = [part for name, value in quick.items() for part in ("--set", f"{name}={value}")]
     command = [sys.executable, "-m", "quietgraph", "fit", str(source), "--out", str(out)]
     command += ["--method", "gcl-lr-attention"]
@@ -180,14 +181,20 @@ def test_a_users_mistake_ends_all_workers_with_one_sentence(tmp_path) -> None:
         (["--method", "gcn", "--distributed"], "gcl-lrr or gcl-lr-attention"),
         (["--beside", "gcn", "--distributed"], "Leave out --beside"),
         (["--beside", "gcn", "--checkpoint", "kept"], "of one training"),
-        (["--parts", "many"], "auto or a number"),
-        (["--method", "s2gc", "--parts", "2"], "does not apply"),
+        (["--partitions", "many"], "auto or a number"),
+        (["--method", "s2gc", "--partitions", "2"], "does not apply"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(options, sentence: str) -> None:
     done = CliRunner().invoke(app, ["fit", "digits", *options])
     assert isinstance(done.exception, InvalidParameterError)
     assert sentence in str(done.exception)
+
+
+def test_the_old_name_of_the_option_still_works_and_warns() -> None:
+    with pytest.warns(FutureWarning, match="now called --partitions"):
+        done = CliRunner().invoke(app, ["fit", "digits", "--parts", "many"])
+    assert "--partitions must be auto or a number" in str(done.exception)
 
 
 def test_processes_meet_although_the_store_holds_the_words_of_dead_ones() -> None:

@@ -168,7 +168,7 @@ def test_the_command_converts_and_fit_reads_the_folder(tmp_path) -> None:
     source = write_tables(tmp_path / "tables")
     done = CliRunner().invoke(app, ["convert", str(source), str(tmp_path / "mapped")])
     assert done.exit_code == 0, done.output
-    quick = ["--set", "epochs=2", "--set", "warm_up=1", "--parts", "2", "--json"]
+    quick = ["--set", "epochs=2", "--set", "warm_up=1", "--partitions", "2", "--json"]
     out = ["--out", str(tmp_path / "run")]
     fitted = CliRunner().invoke(app, ["fit", str(tmp_path / "mapped"), *quick, *out])
     assert fitted.exit_code == 0, fitted.output

@@ -13,7 +13,7 @@ commands = typer.Typer()
 
 @commands.command(
     epilog="Examples:  quietgraph convert my_tables/ my_graph/  |  quietgraph convert papers.npz "
-    "papers/  |  quietgraph fit my_graph/ --parts auto"
+    "papers/  |  quietgraph fit my_graph/ --partitions auto"
 )
 @deferred
 def convert(

@@ -10,9 +10,10 @@ from quietgraph.cli.options import JsonOption, RootOption, SourceArgument
 
 commands = typer.Typer()
 
-PartsOption: TypeAlias = Annotated[
-    str, typer.Option(help="Parts of the graph to train in: auto (by size) or a number.")
+PartitionsOption: TypeAlias = Annotated[
+    str, typer.Option(help="Partitions of the graph to train in: auto (by size) or a number.")
 ]
+PartsOption: TypeAlias = Annotated[str | None, typer.Option("--parts", hidden=True)]
 WorkersOption: TypeAlias = Annotated[
     int, typer.Option(min=1, help="Processes on this machine that train together.")
 ]
@@ -21,7 +22,9 @@ DistributedOption: TypeAlias = Annotated[
 ]
 CheckpointOption: TypeAlias = Annotated[
     Path | None,
-    typer.Option(help="Folder for checkpoints of the training; a second start goes on from there."),
+    typer.Option(
+        help="Folder for checkpoints of the training; a second start continues from there."
+    ),
 ]
 MinutesOption: TypeAlias = Annotated[
     float, typer.Option("--checkpoint-minutes", min=0, help="Time between two checkpoints.")
@@ -40,7 +43,7 @@ def fit(  # noqa: PLR0917
         str | None,
         typer.Option(
             help="Which method (quietgraph methods) \\[default: quiet; for large graphs and "
-            "training in parts gcl-lr-attention]"
+            "training in partitions gcl-lr-attention]"
         ),
     ] = None,
     settings: Annotated[
@@ -71,7 +74,8 @@ def fit(  # noqa: PLR0917
     out: Annotated[Path | None, typer.Option(help="Folder for the results.")] = None,
     data_root: RootOption = None,
     as_json: JsonOption = False,
-    parts: PartsOption = "auto",
+    partitions: PartitionsOption = "auto",
+    parts: PartsOption = None,
     workers: WorkersOption = 1,
     distributed: DistributedOption = False,
     checkpoint: CheckpointOption = None,

@@ -9,8 +9,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from quietgraph.embed import Schedule
-from quietgraph.embed.scale.each_part import plan_parts
-from quietgraph.methods.base.supervised_parts import look_in_blocks, train_gcn_in_parts
+from quietgraph.embed.scale.each_partition import plan_partitions
+from quietgraph.embed.scale.partitions import PARTITIONS_HELP
+from quietgraph.methods.base.supervised_partitions import (
+    forward_in_blocks,
+    train_gcn_in_partitions,
+)
 from quietgraph.methods.base.task import Fitted, Task
 from quietgraph.methods.gcn.backbone import GCNBackbone, Network
 from quietgraph.params import param
@@ -29,19 +33,18 @@ class GCN(GCNBackbone):
         "amazon-photo": _SHCHUR,
     }
 
-    parts: int = param(
-        0, "parts of the graph to train in; 0 chooses by size, 1 is the whole graph", low=0
-    )
+    partitions: int = param(0, PARTITIONS_HELP, low=0, old_name="parts")
 
     def _fit(self, task: Task) -> Fitted:
-        plan = plan_parts(task.graph, self.parts, seed=task.seed)
-        if plan is None:
+        plan = plan_partitions(task.graph, self.partitions, seed=task.seed)
+        if len(plan.partitions) == 1:
             return super()._fit(task)
         module = self._module(task.graph.num_features, task.num_classes).to(task.graph.device)
         schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay, self.patience)
-        history = train_gcn_in_parts(module, task, plan, schedule, feature_norm=self.feature_norm)
+        norm = self.feature_norm
+        history = train_gcn_in_partitions(module, task, plan, schedule, feature_norm=norm)
         state = {**module.state_dict(), "num_features": torch.tensor(task.graph.num_features)}
-        embeddings, scores = look_in_blocks(module, task.graph, feature_norm=self.feature_norm)
+        embeddings, scores = forward_in_blocks(module, task.graph, feature_norm=norm)
         return Fitted(scores, embeddings, history, state)
 
     def _losses(self, task: Task, network: Network) -> Callable[[int], dict[str, Tensor]]:

@@ -19,9 +19,8 @@ from quietgraph.embed import (
 )
 from quietgraph.embed.encoder import glorot, leaky
 from quietgraph.embed.scale.block_inference import BlockOperator, convolve_in_blocks
-from quietgraph.embed.scale.each_part import EachPart, plan_parts
-from quietgraph.embed.scale.parts import WHOLE_UP_TO
-from quietgraph.embed.steps import train_steps
+from quietgraph.embed.scale.each_partition import PartitionLosses, plan_partitions
+from quietgraph.embed.scale.partitions import PARTITIONS_HELP, WHOLE_UP_TO
 from quietgraph.embed.views import view_structure
 from quietgraph.graph import CSR, Features, Graph
 from quietgraph.methods.base.cache import Embedded
@@ -90,25 +89,22 @@ class GraphCL(ContrastiveClassifier):
     patience: int | None = param(20, "epochs without a lower loss before stopping", low=1)
     learning_rate: float = param(1e-3, "step size of Adam", low=0)
     weight_decay: float = param(0.0, "weight decay of Adam", low=0)
-    parts: int = param(
-        0, "parts of the graph to train in; 0 chooses by size, 1 is the whole graph", low=0
-    )
+    partitions: int = param(0, PARTITIONS_HELP, low=0, old_name="parts")
 
     def _embed(self, graph: Graph, seed: int) -> Embedded:
         encoder = self._encoder(graph.num_features, seed).to(graph.device)
         head = self._head(seed).to(graph.device)
         modules = nn.ModuleList([encoder, head])
-        schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay, self.patience)
-        plan, what = plan_parts(graph, self.parts, seed=seed), "learning embeddings"
+        plan = plan_partitions(graph, self.partitions, seed=seed)
+        losses = PartitionLosses(
+            graph, plan, lambda part, _, own: _Trainer(self, part, encoder, head, own).losses
+        )
+        schedule = Schedule(
+            self.epochs, self.learning_rate, self.weight_decay, self.patience, plan.steps
+        )
         # The score keeps the epoch of the lowest training loss.
-        if plan is None:
-            one = _Trainer(self, graph, encoder, head, seed)
-            history = train(modules, one.losses, schedule, score=lambda: -one.last, what=what)
-        else:
-            each = EachPart(
-                graph, plan, lambda part, _, own: _Trainer(self, part, encoder, head, own).losses
-            )
-            history = train_steps(modules, each, schedule, score=each.score, what=what)
+        what = "learning embeddings"
+        history = train(modules, losses, schedule, score=losses.score, what=what)
         state = named_weights(encoder, ENCODER)
         return Embedded(self._encode(graph, state), state, history)
 
@@ -139,7 +135,7 @@ class GraphCL(ContrastiveClassifier):
 
 
 class _Trainer:
-    """What an epoch needs and keeps: the structure, the views, random streams, the last loss."""
+    """What an epoch needs and keeps: the structure, the views, random streams."""
 
     def __init__(
         self,
@@ -157,7 +153,6 @@ class _Trainer:
         self.view_draws = torch_generator(seed, "views")
         self.draws = torch_generator(seed, "nodes")
         self.views: list[Augmented] = []
-        self.last = 0.0
 
     def losses(self, epoch: int) -> dict[str, Tensor]:  # noqa: ARG002
         if self.method.resample or not self.views:
@@ -168,7 +163,6 @@ class _Trainer:
         projected = project(self.features, self.encoder.weight)
         by_summary = self.method.loss == "summary"
         loss = self._summary_loss(projected) if by_summary else self._pair_loss(projected)
-        self.last = float(loss.detach())
         return {"loss": loss}
 
     def _summary_loss(self, projected: Tensor) -> Tensor:

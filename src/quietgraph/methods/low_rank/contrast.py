@@ -28,10 +28,14 @@ from quietgraph.embed import (
     train_embeddings,
 )
 from quietgraph.embed.scale.block_inference import encode_in_blocks
-from quietgraph.embed.scale.checkpoint import active_checkpoints
 from quietgraph.embed.scale.distributed import current_world
-from quietgraph.embed.scale.part_contrast import train_in_parts
-from quietgraph.embed.scale.parts import WHOLE_UP_TO, count_lanes, count_parts, make_plan
+from quietgraph.embed.scale.partitions import (
+    PARTITIONS_HELP,
+    WHOLE_UP_TO,
+    count_partitions,
+    count_per_step,
+    make_plan,
+)
 from quietgraph.graph import Graph
 from quietgraph.methods.base.cache import Embedded
 from quietgraph.methods.base.task import Task
@@ -93,15 +97,15 @@ class LowRankContrast(TwoStageClassifier):
     feature_mask_2: float = param(0.4, "share of feature columns masked in view 2", low=0, high=1)
     node_drop: float = param(0.0, "share of nodes dropped in each view", low=0, high=1)
     edge_add: float = param(0.0, "random edges added in each view, per edge", low=0, high=1)
-    epochs: int = param(60, "most training epochs (t_max); in parts, as many steps", low=1)
-    warm_up: int = param(15, "epochs before prototypes and rank count; in parts, steps", low=0)
+    epochs: int = param(60, "most training epochs (t_max); in partitions, as many steps", low=1)
+    warm_up: int = param(15, "epochs before prototypes and rank count; in partitions, steps", low=0)
     patience: int | None = param(None, "epochs without a lower loss before stopping", low=1)
     learning_rate: float = param(1e-3, "step size of Adam", low=0)
     weight_decay: float = param(1e-5, "weight decay of Adam", low=0)
-    parts: int = param(
-        0, "parts of the graph to train in; 0 chooses by size, 1 is the whole graph", low=0
+    partitions: int = param(0, PARTITIONS_HELP, low=0, old_name="parts")
+    partitions_per_step: int = param(
+        1, "partitions that one step trains on", low=1, old_name="parts_per_step"
     )
-    parts_per_step: int = param(1, "parts that one step trains on", low=1)
     centre: bool = param(True, "unit rows less their mean before classifying", after_embedding=True)
     smoothing: int = param(
         0, "propagations that average the features over neighbours", low=0, after_embedding=True
@@ -114,9 +118,9 @@ class LowRankContrast(TwoStageClassifier):
     )
 
     def first_stage_parameters(self) -> dict[str, Any]:
-        """Return what the embeddings depend on; parts chosen by size follow from the graph."""
+        """Return what the embeddings depend on; partitions chosen by size follow from the graph."""
         every = super().first_stage_parameters()
-        plain = {"parts": 0, "parts_per_step": 1}
+        plain = {"partitions": 0, "partitions_per_step": 1}
         return {name: value for name, value in every.items() if plain.get(name) != value}
 
     def train_along(self, graph: Graph) -> None:
@@ -131,16 +135,11 @@ class LowRankContrast(TwoStageClassifier):
     def _train(self, graph: Graph, seed: int) -> tuple[nn.Module, History]:
         encoder = self._encoder(graph.num_features, seed).to(graph.device)
         world = current_world()
-        lanes = count_lanes(self.parts_per_step, world)
-        count = count_parts(graph.num_nodes, self.parts, lanes=lanes)
-        if count == 1 and active_checkpoints() is None:
-            features = normalise_rows(graph.features, self.feature_norm)
-            return encoder, train_embeddings(
-                graph, features, encoder, self._settings(), self._schedule(), seed=seed
-            )
-        plan = make_plan(graph, count, lanes=lanes, world=world, seed=seed)
+        per_step = count_per_step(self.partitions_per_step, world)
+        count = count_partitions(graph.num_nodes, self.partitions, per_step=per_step)
+        plan = make_plan(graph, count, per_step=per_step, world=world, seed=seed)
         about = {**self.first_stage_parameters(), "seed": seed}
-        return encoder, train_in_parts(
+        return encoder, train_embeddings(
             graph,
             encoder,
             self._settings(plan.steps),

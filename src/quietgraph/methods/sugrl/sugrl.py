@@ -17,9 +17,8 @@ from quietgraph.embed import (
     train,
 )
 from quietgraph.embed.scale.block_inference import BlockOperator, feature_blocks
-from quietgraph.embed.scale.each_part import EachPart, plan_parts
-from quietgraph.embed.scale.parts import WHOLE_UP_TO
-from quietgraph.embed.steps import train_steps
+from quietgraph.embed.scale.each_partition import PartitionLosses, plan_partitions
+from quietgraph.embed.scale.partitions import PARTITIONS_HELP, WHOLE_UP_TO
 from quietgraph.graph import CSR, Features, Graph
 from quietgraph.methods.base.cache import Embedded
 from quietgraph.methods.base.contrastive import ContrastiveClassifier, named_weights, weights_of
@@ -112,22 +111,16 @@ class SUGRL(ContrastiveClassifier):
     epochs: int = param(500, "training epochs, a step each", low=1)
     learning_rate: float = param(5e-3, "step size of Adam", low=0)
     weight_decay: float = param(5e-5, "weight decay of Adam", low=0)
-    parts: int = param(
-        0, "parts of the graph to train in; 0 chooses by size, 1 is the whole graph", low=0
-    )
+    partitions: int = param(0, PARTITIONS_HELP, low=0, old_name="parts")
 
     def _embed(self, graph: Graph, seed: int) -> Embedded:
         encoder = self._encoder(graph.num_features, seed).to(graph.device)
-        schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay)
-        plan, what = plan_parts(graph, self.parts, seed=seed), "learning embeddings"
-        if plan is None:
-            losses = self._graph_losses(encoder, graph, seed)
-            history = train(encoder, losses, schedule, what=what)
-        else:
-            trainer = EachPart(
-                graph, plan, lambda part, _, own: self._graph_losses(encoder, part, own)
-            )
-            history = train_steps(encoder, trainer, schedule, what=what)
+        plan = plan_partitions(graph, self.partitions, seed=seed)
+        losses = PartitionLosses(
+            graph, plan, lambda part, _, own: self._graph_losses(encoder, part, own)
+        )
+        schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay, steps=plan.steps)
+        history = train(encoder, losses, schedule, what="learning embeddings")
         state = named_weights(encoder, ENCODER)
         return Embedded(self._encode(graph, state), state, history)
 

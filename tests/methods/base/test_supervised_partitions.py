@@ -1,4 +1,4 @@
-"""Methods that take parts: they still learn, and their inference in blocks is exact."""
+"""Methods that take partitions: they still learn, and their inference in blocks is exact."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import torch
 
 import quietgraph as qg
 from quietgraph.methods import s2gc
-from quietgraph.methods.base.supervised_parts import look_in_blocks
+from quietgraph.methods.base.supervised_partitions import forward_in_blocks
 from quietgraph.methods.graphcl import graphcl
 from quietgraph.methods.low_rank import contrast as low_rank
 from quietgraph.methods.low_rank import large_features
@@ -33,18 +33,18 @@ def hits(model, problem) -> float:
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_a_method_trained_in_parts_learns_as_well(name: str) -> None:
-    whole, problem = fit(name, parts=1)
-    parts, _ = fit(name, parts=3)
-    assert not np.array_equal(whole.scores_, parts.scores_)
-    assert hits(parts, problem) > hits(whole, problem) - 0.1
-    again, _ = fit(name, parts=3)
-    np.testing.assert_array_equal(parts.scores_, again.scores_)
+def test_a_method_trained_in_partitions_learns_as_well(name: str) -> None:
+    whole, problem = fit(name, partitions=1)
+    several, _ = fit(name, partitions=3)
+    assert not np.array_equal(whole.scores_, several.scores_)
+    assert hits(several, problem) > hits(whole, problem) - 0.1
+    again, _ = fit(name, partitions=3)
+    np.testing.assert_array_equal(several.scores_, again.scores_)
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_one_part_is_the_whole_graph(name: str) -> None:
-    np.testing.assert_array_equal(fit(name)[0].scores_, fit(name, parts=1)[0].scores_)
+def test_one_partition_is_the_whole_graph(name: str) -> None:
+    np.testing.assert_array_equal(fit(name)[0].scores_, fit(name, partitions=1)[0].scores_)
 
 
 @pytest.mark.parametrize("name", ["gcl-lrr", "gcl-lr-attention"])
@@ -63,12 +63,12 @@ def test_classifying_in_blocks_changes_nothing(name: str, changes, monkeypatch) 
 
 
 def test_a_gcn_in_blocks_gives_the_scores_of_the_whole_graph() -> None:
-    model, problem = fit("gcn", parts=3)
+    model, problem = fit("gcn", partitions=3)
     scores = torch.from_numpy(model.predict_proba(problem.graph))  # by the usual way
     torch.testing.assert_close(scores, torch.from_numpy(model.predict_proba()))
     module = model._module(problem.graph.num_features, 3)
     module.load_state_dict({k: v for k, v in model.state_.items() if k != "num_features"})
-    embeddings, again = look_in_blocks(module, problem.graph, feature_norm=model.feature_norm)
+    embeddings, again = forward_in_blocks(module, problem.graph, feature_norm=model.feature_norm)
     torch.testing.assert_close(again, model.scores_)
     torch.testing.assert_close(embeddings, torch.from_numpy(model.embeddings_))
 
@@ -87,15 +87,15 @@ def test_s2gc_in_narrow_blocks_of_columns_changes_nothing(monkeypatch) -> None:
     np.testing.assert_allclose(narrow.embeddings_, whole.embeddings_, atol=1e-6)
 
 
-def test_parts_chosen_by_size_leave_the_key_of_the_embeddings_alone() -> None:
+def test_partitions_chosen_by_size_leave_the_key_of_the_embeddings_alone() -> None:
     plain = qg.get_method("gcl-lrr")()
-    assert "parts" not in plain.first_stage_parameters()
-    assert plain.set_params(parts=4).first_stage_parameters()["parts"] == 4
+    assert "partitions" not in plain.first_stage_parameters()
+    assert plain.set_params(partitions=4).first_stage_parameters()["partitions"] == 4
 
 
-def test_training_in_parts_takes_as_many_steps_as_on_the_whole_graph() -> None:
+def test_training_in_partitions_takes_as_many_steps_as_on_the_whole_graph() -> None:
     problem, labels, validation = small_problem()
-    model = qg.get_method("gcl-lrr")(epochs=10, warm_up=6, hidden=8, dim=8, parts=4)
+    model = qg.get_method("gcl-lrr")(epochs=10, warm_up=6, hidden=8, dim=8, partitions=4)
     model.fit(problem.graph, labels, validation)
     assert len(model.history_) == 3  # of four steps each
     assert ["prototypes" in record for record in model.history_] == [False, False, True]

@@ -1,7 +1,7 @@
-"""What all parts together know while one is trained on: Gram matrix, prototypes, assignments.
+"""Gram matrix, prototypes and assignments of the whole graph while one partition is trained on.
 
-Every part keeps the last sums it gave. The totals are sums over all parts, of which those of the
-step are fresh, so the truncated norm and the prototypes are those of the whole graph.
+The last sums of every partition are kept. The totals are sums over all partitions, of which those
+of the step are fresh, so the truncated norm and the prototypes are those of the whole graph.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,52 +14,52 @@ from torch import Tensor
 
 from quietgraph.embed.clusters import start_clusters
 from quietgraph.embed.scale.distributed import World
-from quietgraph.embed.scale.parts import Plan
+from quietgraph.embed.scale.partitions import Plan
 from quietgraph.types import Embeddings
 
 _START_SAMPLE = 10_000  # rows from which the prototypes start, as on the whole graph
 
-Rows: TypeAlias = Mapping[int, Embeddings]  # unit rows of some parts, by part
+Rows: TypeAlias = Mapping[int, Embeddings]  # unit rows of some partitions, by partition
 
 
 @dataclass(eq=False)
 class _Granularity:
-    """One number of prototypes: where they are, and what each part adds to them."""
+    """One number of prototypes: where they are, and what each partition adds to them."""
 
     prototypes: Tensor  # [clusters, dim], unit length
-    assignments: dict[int, Tensor] = field(default_factory=dict)  # by part [nodes of the part]
-    sums: dict[int, Tensor] = field(default_factory=dict)  # by part [clusters, dim + 1]
+    assignments: dict[int, Tensor] = field(default_factory=dict)  # by partition [its nodes]
+    sums: dict[int, Tensor] = field(default_factory=dict)  # by partition [clusters, dim + 1]
 
-    def assign(self, part: int, unit: Embeddings) -> None:
-        self.assignments[part] = (unit @ self.prototypes.T).argmax(dim=1)
+    def assign(self, partition: int, unit: Embeddings) -> None:
+        self.assignments[partition] = (unit @ self.prototypes.T).argmax(dim=1)
 
-    def add_up(self, part: int, unit: Embeddings) -> None:
-        """Keep the sum of the part's rows in every cluster, and their number beside it."""
+    def add_up(self, partition: int, unit: Embeddings) -> None:
+        """Keep the sum of the partition's rows in every cluster, and their number beside it."""
         sums = torch.zeros_like(self.prototypes)
-        sums.index_add_(0, self.assignments[part], unit)
-        sizes = torch.bincount(self.assignments[part], minlength=len(sums))
-        self.sums[part] = torch.cat([sums, sizes[:, None].to(sums.dtype)], dim=1)
+        sums.index_add_(0, self.assignments[partition], unit)
+        sizes = torch.bincount(self.assignments[partition], minlength=len(sums))
+        self.sums[partition] = torch.cat([sums, sizes[:, None].to(sums.dtype)], dim=1)
 
 
 class GramMemory:
-    """The Gram matrix of all embeddings, as a sum of one per part."""
+    """The Gram matrix of all embeddings, a sum of one per partition."""
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.grams: dict[int, Tensor] = {}  # of our parts [dim, dim]
+        self.grams: dict[int, Tensor] = {}  # of our partitions [dim, dim]
 
-    def refresh(self, part: int, rows: Embeddings) -> None:
-        """Take in the rows of a part as they are now."""
+    def refresh(self, partition: int, rows: Embeddings) -> None:
+        """Replace the Gram matrix of a partition by that of its current rows."""
         fixed = rows.detach()
-        self.grams[part] = fixed.T @ fixed
+        self.grams[partition] = fixed.T @ fixed
 
     def total(self) -> Tensor:
-        """Return the Gram matrix of all parts, the same in every process [dim, dim]."""
+        """Return the Gram matrix of all partitions, the same in every process [dim, dim]."""
         return self.world.total(_sum(list(self.grams.values())))
 
 
 class PrototypeMemory:
-    """Prototypes of all nodes, moved by one Lloyd step on the parts at hand."""
+    """Prototypes of all nodes, moved by one Lloyd step on the partitions at hand."""
 
     def __init__(self, counts: tuple[int, ...], plan: Plan, draws: torch.Generator) -> None:
         self.counts, self.plan, self.draws = counts, plan, draws
@@ -71,10 +71,10 @@ class PrototypeMemory:
         return bool(self.levels)
 
     def start(self, unit_of: Callable[[int], Embeddings]) -> None:
-        """Find the first prototypes on a sample of all parts.
+        """Find the first prototypes on a sample of all partitions.
 
         Args:
-            unit_of: Gives the unit rows of one of our parts.
+            unit_of: Gives the unit rows of one of our partitions.
         """
         for count in self.counts:
             sample = self._sample(unit_of)
@@ -82,25 +82,25 @@ class PrototypeMemory:
             self.levels.append(_Granularity(start.prototypes))
 
     def resume(self, prototypes: list[Tensor]) -> None:
-        """Go on from prototypes that were found before."""
+        """Continue from prototypes that were found before."""
         self.levels = [_Granularity(one) for one in prototypes]
 
-    def place(self, part: int, unit: Embeddings) -> None:
-        """Put the rows of a part with their nearest prototypes as they are."""
+    def place(self, partition: int, unit: Embeddings) -> None:
+        """Assign the rows of a partition to their nearest prototypes, which do not move."""
         for level in self.levels:
-            level.assign(part, unit)
-            level.add_up(part, unit)
+            level.assign(partition, unit)
+            level.add_up(partition, unit)
 
     def step(self, group: list[int], rows: Rows) -> None:
-        """Move the prototypes to the means of all parts, and assign the rows of the step anew.
+        """Move the prototypes to the means of all nodes, and assign the rows of the step anew.
 
         Args:
-            group: All parts of the step.
+            group: All partitions of the step.
             rows: Of those that are ours.
         """
         for level in self.levels:
-            for part, unit in rows.items():
-                level.add_up(part, unit)
+            for partition, unit in rows.items():
+                level.add_up(partition, unit)
         sums = [_sum(list(level.sums.values())) for level in self.levels]
         totals = torch.split(self.plan.world.total(torch.cat(sums)), [len(one) for one in sums])
         for level, total in zip(self.levels, totals, strict=True):
@@ -108,38 +108,38 @@ class PrototypeMemory:
             if empty.any():
                 means[empty] = self._random_rows(int(empty.sum()), group, rows)
             level.prototypes = F.normalize(means, dim=1)
-            for part, unit in rows.items():
-                level.assign(part, unit)
+            for partition, unit in rows.items():
+                level.assign(partition, unit)
 
     def _sample(self, unit_of: Callable[[int], Embeddings]) -> Embeddings:
-        """Return random rows of all parts, the same in every process; all rows of few."""
+        """Return random rows of all partitions, the same in every process; all rows of few."""
         size = self.plan.num_nodes
         picks = torch.arange(size)
         if size > _START_SAMPLE:
             picks = torch.randperm(size, generator=self.draws)[:_START_SAMPLE]
-        return self._gather(picks, list(range(len(self.plan.parts))), unit_of)
+        return self._gather(picks, list(range(len(self.plan.partitions))), unit_of)
 
     def _random_rows(self, count: int, group: list[int], rows: Rows) -> Tensor:
-        size = sum(len(self.plan.parts[part]) for part in group)
+        size = sum(len(self.plan.partitions[partition]) for partition in group)
         picks = torch.randint(size, (count,), generator=self.draws)
         return self._gather(picks, group, rows.__getitem__)
 
     def _gather(
-        self, picks: Tensor, parts: list[int], unit_of: Callable[[int], Embeddings]
+        self, picks: Tensor, partitions: list[int], unit_of: Callable[[int], Embeddings]
     ) -> Tensor:
-        """Return rows by their place in the parts laid end to end; each process adds its own."""
+        """Return rows by their position in the concatenated partitions, from all processes."""
         found: Tensor | None = None
         first = 0
-        for part in parts:
-            size = len(self.plan.parts[part])
+        for partition in partitions:
+            size = len(self.plan.partitions[partition])
             inside = (picks >= first) & (picks < first + size)
-            if self.plan.is_ours(part):
-                unit = unit_of(part)
+            if self.plan.is_ours(partition):
+                unit = unit_of(partition)
                 if found is None:
                     found = unit.new_zeros(len(picks), unit.shape[1])
                 found[inside.to(unit.device)] = unit[(picks[inside] - first).to(unit.device)]
             first += size
-        assert found is not None  # noqa: S101  (every process has a part in every step)
+        assert found is not None  # noqa: S101  (every process has a partition in every step)
         return self.plan.world.total(found)
 
 

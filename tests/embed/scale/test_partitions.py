@@ -1,4 +1,4 @@
-"""Training in parts: one part is the whole graph, several share Gram matrix and prototypes."""
+"""Training in partitions: several share the Gram matrix and the prototypes of all nodes."""
 
 from itertools import chain
 
@@ -19,13 +19,12 @@ from quietgraph.embed import (
     normalised_adjacency,
     train_embeddings,
 )
+from quietgraph.embed.contrast import ContrastTrainer
 from quietgraph.embed.scale.block_inference import encode_in_blocks
-from quietgraph.embed.scale.distributed import ALONE
-from quietgraph.embed.scale.part_contrast import PartTrainer, train_in_parts
-from quietgraph.embed.scale.parts import (
-    count_parts,
+from quietgraph.embed.scale.partitions import (
+    count_partitions,
     cut_nodes,
-    describe_parts,
+    describe_partitions,
     induced_graph,
     make_plan,
 )
@@ -62,53 +61,21 @@ def make_encoder(kind: str = "gcn"):
     return GCNEncoder(20, 24, 16, generator=draws)
 
 
-def plan_of(graph: Graph, count: int, lanes: int = 1):
-    return make_plan(graph, count, lanes=lanes, world=ALONE, seed=0)
+def plan_of(graph: Graph, count: int, per_step: int = 1):
+    return make_plan(graph, count, per_step=per_step, seed=0)
 
 
-def trained_in_parts(graph: Graph, count: int, *, kind: str = "gcn", lanes: int = 1, **changes):
-    encoder = make_encoder(kind)
-    history = train_in_parts(
+def train_in_partitions(graph: Graph, count: int, *, per_step: int = 1, **changes):
+    encoder = make_encoder()
+    history = train_embeddings(
         graph,
         encoder,
         ContrastSettings(**SETTINGS | changes),
         Schedule(6, 1e-2, 1e-5),
-        plan=plan_of(graph, count, lanes),
+        plan=plan_of(graph, count, per_step),
         feature_norm="l2",
-        about={},
     )
     return encoder, history
-
-
-@pytest.mark.parametrize("kind", ["gcn", "tedgcn"])
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"anchors": 1000},
-        {"rank_scale": "sum", "rank_weight": 1e-3},
-        {"first_view": ViewRates(0.2, 0.3, 0.1, 0.1)},
-        {"prototype_weight": 0.0},
-        {"rank_weight": 0.0},
-        {"prototype_counts": (150, 200)},  # so many that some get empty
-    ],
-    ids=str,
-)
-def test_one_part_is_training_on_the_whole_graph_bit_for_bit(kind: str, changes) -> None:
-    graph, whole = make_graph(), make_encoder(kind)
-    history = train_embeddings(
-        graph,
-        normalise_rows(graph.features, "l2"),
-        whole,
-        ContrastSettings(**SETTINGS | changes),
-        Schedule(6, 1e-2, 1e-5),
-        seed=0,
-    )
-    encoder, again = trained_in_parts(graph, 1, kind=kind, **changes)
-    for name, value in whole.state_dict().items():
-        assert torch.equal(value, encoder.state_dict()[name]), name
-    for first, second in zip(history, again, strict=True):
-        assert {**first, "seconds": 0} == {**second, "seconds": 0}
 
 
 @pytest.mark.parametrize("norm", ["l2", "l1", "none"])
@@ -139,14 +106,14 @@ def test_inference_in_blocks_takes_sparse_features_and_isolated_nodes(kind: str)
     assert encoder.state_dict()[next(iter(encoder.state_dict()))].shape[0] in {80, 24, 40}
 
 
-def test_the_total_gram_matrix_is_that_of_all_parts() -> None:
+def test_the_total_gram_matrix_is_that_of_all_partitions() -> None:
     graph, encoder = make_graph(), make_encoder()
     plan = plan_of(graph, 4)
-    trainer = PartTrainer(graph, encoder, ContrastSettings(**SETTINGS), plan, "l2")
-    trainer.losses(2, 0)
+    trainer = ContrastTrainer(graph, encoder, ContrastSettings(**SETTINGS), plan, "l2")
+    trainer.losses(8)
     rows = []
     with torch.no_grad():
-        for nodes in plan.parts:
+        for nodes in plan.partitions:
             inside = induced_graph(graph, nodes)
             features = normalise_rows(inside.features, "l2")
             rows.append(F.normalize(encode(encoder, inside, features), dim=1))
@@ -157,43 +124,43 @@ def test_the_total_gram_matrix_is_that_of_all_parts() -> None:
 def test_prototypes_are_the_directions_of_all_their_nodes() -> None:
     graph, encoder = make_graph(), make_encoder()
     plan = plan_of(graph, 4)
-    trainer = PartTrainer(graph, encoder, ContrastSettings(**SETTINGS), plan, "l2")
-    trainer.losses(2, 0)
+    trainer = ContrastTrainer(graph, encoder, ContrastSettings(**SETTINGS), plan, "l2")
+    trainer.losses(8)
     level = trainer.prototypes.levels[0]
     before = {part: one.clone() for part, one in level.assignments.items()}
-    trainer.losses(2, 1)
+    trainer.losses(9)
     sums = torch.zeros_like(level.prototypes)
     with torch.no_grad():
         for part in range(4):
-            unit = F.normalize(trainer._encode_bare(part), dim=1)
+            unit = F.normalize(trainer._encode_alone(part), dim=1)
             sums.index_add_(0, before[part], unit)
     torch.testing.assert_close(level.prototypes, F.normalize(sums, dim=1), atol=1e-5, rtol=1e-5)
 
 
-def test_a_step_on_two_parts_counts_both_alike() -> None:
-    _, one = trained_in_parts(make_graph(), 4, lanes=1)
-    _, two = trained_in_parts(make_graph(), 4, lanes=2)
+def test_a_step_on_two_partitions_counts_both_alike() -> None:
+    _, one = train_in_partitions(make_graph(), 4, per_step=1)
+    _, two = train_in_partitions(make_graph(), 4, per_step=2)
     assert len(one) == len(two) == 6
     assert set(one[-1]) == {"loss", "contrast", "prototypes", "rank", "seconds"}
     assert two[-1]["loss"] < two[0]["loss"] + two[-1]["prototypes"] + two[-1]["rank"]
 
 
-def test_every_epoch_trains_on_every_part_once_in_another_order() -> None:
-    plan = plan_of(make_graph(), 6, lanes=2)
+def test_every_epoch_trains_on_every_partition_once_in_another_order() -> None:
+    plan = plan_of(make_graph(), 6, per_step=2)
     orders = [[plan.group(epoch, step) for step in range(plan.steps)] for epoch in range(4)]
     assert all(sorted(chain(*order)) == list(range(6)) for order in orders)
     assert len({str(order) for order in orders}) > 1
 
 
 @pytest.mark.parametrize("metis", [True, False])
-def test_parts_are_of_nearly_equal_size_and_hold_every_node(metis: bool, monkeypatch) -> None:
-    monkeypatch.setattr("quietgraph.embed.scale.parts.has_metis", lambda: metis)
+def test_partitions_are_of_nearly_equal_size_and_hold_every_node(metis: bool, monkeypatch) -> None:
+    monkeypatch.setattr("quietgraph.embed.scale.partitions.has_metis", lambda: metis)
     graph = make_graph(400)
     sizes = torch.bincount(cut_nodes(graph.adjacency, 5, seed=0))
     assert sizes.sum() == 400
     assert sizes.min() > 60
     plan = plan_of(graph, 5)
-    assert torch.equal(torch.cat(plan.parts).sort().values, torch.arange(400))
+    assert torch.equal(torch.cat(plan.partitions).sort().values, torch.arange(400))
 
 
 def test_metis_cuts_fewer_edges_than_chance(monkeypatch) -> None:
@@ -208,12 +175,12 @@ def test_metis_cuts_fewer_edges_than_chance(monkeypatch) -> None:
         return float((first == second).float().mean())
 
     by_metis = inside()
-    monkeypatch.setattr("quietgraph.embed.scale.parts.has_metis", lambda: False)
+    monkeypatch.setattr("quietgraph.embed.scale.partitions.has_metis", lambda: False)
     assert by_metis > 2 * inside()
 
 
-def test_every_part_comes_from_all_over_the_graph() -> None:
-    """A part of one class would leave the contrast nobody to tell its nodes from."""
+def test_every_partition_comes_from_all_over_the_graph() -> None:
+    """A partition of one class would leave the contrast nobody to tell its nodes from."""
     pytest.importorskip("pymetis")
     drawn = block_model(
         2000, num_classes=4, homophily=0.95, num_features=8, generator=np.random.default_rng(0)
@@ -233,16 +200,16 @@ def test_an_induced_graph_holds_the_edges_among_its_nodes() -> None:
     assert torch.equal(inside.features, graph.features[nodes])
 
 
-def test_small_graphs_are_trained_whole_and_large_ones_in_parts() -> None:
-    assert count_parts(200_000) == 1
-    assert count_parts(1_000_000) == 20
-    assert count_parts(1_000_000, lanes=3) == 21
-    assert count_parts(5_000, 3, lanes=2) == 4
-    assert "whole graph" in describe_parts(1_000, 0)
-    assert "20 parts" in describe_parts(1_000_000, 0)
-    assert "as asked for" in describe_parts(1_000, 2)
-    with pytest.raises(InvalidParameterError, match="fewer parts"):
-        count_parts(6, 5)
+def test_small_graphs_are_trained_whole_and_large_ones_in_partitions() -> None:
+    assert count_partitions(200_000) == 1
+    assert count_partitions(1_000_000) == 20
+    assert count_partitions(1_000_000, per_step=3) == 21
+    assert count_partitions(5_000, 3, per_step=2) == 4
+    assert "whole graph" in describe_partitions(1_000, 0)
+    assert "20 partitions" in describe_partitions(1_000_000, 0)
+    assert "as asked for" in describe_partitions(1_000, 2)
+    with pytest.raises(InvalidParameterError, match="fewer partitions"):
+        count_partitions(6, 5)
 
 
 def test_a_matrix_too_large_for_the_memory_lives_in_a_file(monkeypatch) -> None:

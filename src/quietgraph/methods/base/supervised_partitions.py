@@ -1,4 +1,4 @@
-"""A graph convolution network on a large graph: trained in parts, applied in blocks."""
+"""A graph convolution network on a large graph: trained in partitions, applied in blocks."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,41 +7,45 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from quietgraph.embed import History, Schedule, normalise_rows, normalised_adjacency
+from quietgraph.embed import History, Schedule, normalise_rows, normalised_adjacency, train
 from quietgraph.embed.scale.block_inference import BlockOperator, convolve_in_blocks
-from quietgraph.embed.scale.each_part import EachPart
-from quietgraph.embed.scale.parts import Plan, induced_graph
-from quietgraph.embed.steps import train_steps
+from quietgraph.embed.scale.each_partition import PartitionLosses
+from quietgraph.embed.scale.partitions import Plan, induced_graph
 from quietgraph.graph import CSR, Features, Graph
 from quietgraph.methods.base.supervised import GCNClassifier, validation_score
 from quietgraph.methods.base.task import Task
 from quietgraph.types import Embeddings, Labels, Mask, Scores
 
 
-def train_gcn_in_parts(
+def train_gcn_in_partitions(
     module: GCNClassifier, task: Task, plan: Plan, schedule: Schedule, *, feature_norm: str
 ) -> History:
-    """Train on the labels of one part after the other; keep the epoch of the best validation.
+    """Train on the labels of one partition after the other; keep the epoch of the best validation.
 
-    Validation nodes are judged inside their parts too, so an epoch never sees the whole graph.
+    Validation nodes are scored inside their partitions too, so an epoch never sees the whole graph.
     """
 
     def prepare(part: Graph, nodes: Tensor, seed: int) -> Callable[[int], dict[str, Tensor]]:  # noqa: ARG001
-        operator, given = normalised_adjacency(part), task.train[nodes]
-        targets = task.labels[nodes][given]
+        operator, train_nodes = normalised_adjacency(part), task.train[nodes]
+        targets = task.labels[nodes][train_nodes]
 
         def losses(epoch: int) -> dict[str, Tensor]:  # noqa: ARG001
             features = normalise_rows(part.features, feature_norm)
-            return {"loss": F.cross_entropy(module(operator, features)[given], targets)}
+            return {"loss": F.cross_entropy(module(operator, features)[train_nodes], targets)}
 
         return losses
 
-    trainer = EachPart(task.graph, _parts_with(plan, task.train), prepare)
-    judge = _Judge(module, task, _parts_with(plan, task.validation), feature_norm)
-    return train_steps(module, trainer, schedule, score=judge.score)
+    taught = _partitions_with(plan, task.train)
+    validation = _Validation(module, task, _partitions_with(plan, task.validation), feature_norm)
+    return train(
+        module,
+        PartitionLosses(task.graph, taught, prepare),
+        replace(schedule, steps=taught.steps),
+        score=validation.score,
+    )
 
 
-def look_in_blocks(
+def forward_in_blocks(
     module: GCNClassifier, graph: Graph, *, feature_norm: str
 ) -> tuple[Embeddings, Scores]:
     """Return hidden layer and scores of all nodes on the whole graph, without dropout."""
@@ -58,12 +62,12 @@ def look_in_blocks(
         return hidden, operator.spread(projected) + module.second.bias
 
 
-class _Judge:
-    """Scores a network on the validation nodes of all parts."""
+class _Validation:
+    """Scores a network on the validation nodes of all partitions."""
 
     def __init__(self, module: GCNClassifier, task: Task, plan: Plan, feature_norm: str) -> None:
         self.module, self.task, self.norm = module, task, feature_norm
-        self.seen = [self._see(nodes.to(task.graph.device)) for nodes in plan.parts]
+        self.seen = [self._prepare(nodes.to(task.graph.device)) for nodes in plan.partitions]
 
     def score(self) -> float:
         """Return validation accuracy, ties broken by the loss."""
@@ -74,13 +78,13 @@ class _Judge:
         scores, labels = torch.cat(found), torch.cat([wanted for *_, wanted in self.seen])
         return validation_score(scores, labels, torch.ones_like(labels, dtype=torch.bool))
 
-    def _see(self, nodes: Tensor) -> tuple[CSR, Features, Mask, Labels]:
+    def _prepare(self, nodes: Tensor) -> tuple[CSR, Features, Mask, Labels]:
         part, held_out = induced_graph(self.task.graph, nodes), self.task.validation[nodes]
         wanted = self.task.labels[nodes][held_out]
         return normalised_adjacency(part), part.features, held_out, wanted
 
 
-def _parts_with(plan: Plan, marked: Mask) -> Plan:
-    """Return the plan of the parts that hold any of the marked nodes."""
-    held = tuple(nodes for nodes in plan.parts if bool(marked[nodes.to(marked.device)].any()))
-    return replace(plan, parts=held)
+def _partitions_with(plan: Plan, marked: Mask) -> Plan:
+    """Return the plan of the partitions that hold any of the marked nodes."""
+    held = tuple(nodes for nodes in plan.partitions if bool(marked[nodes.to(marked.device)].any()))
+    return replace(plan, partitions=held)

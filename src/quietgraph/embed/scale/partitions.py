@@ -1,0 +1,179 @@
+"""A graph in partitions: which nodes are trained on together, and the subgraph among them.
+
+METIS (the package `pymetis`) finds small clusters that cut few edges, and a partition is made of
+many clusters from all over the graph: nodes of one cluster are similar, and a contrast among them
+alone would push apart what belongs together. Without METIS the nodes are assigned at random.
+"""
+
+import importlib.util
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from quietgraph.embed.scale.distributed import ALONE, World
+from quietgraph.errors import InvalidParameterError
+from quietgraph.graph import CSR, Features, Graph
+from quietgraph.rng import derive_seed, torch_generator
+
+WHOLE_UP_TO = 200_000  # nodes: a step on all of them holds 12 KB a node, 2.4 GB, at width 256
+NODES_PER_PARTITION = 50_000  # a step holds 0.6 GB; smaller ones cut more edges, no faster
+PARTITIONS_HELP = "partitions to train in; 0 chooses by size, 1 is the whole graph"
+_CLUSTERS = 128  # of a partition; fewer lose fewer edges, but accuracy with them
+_NODES_PER_CLUSTER = 20  # at least
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Which partitions each step trains on, and which of them this process does.
+
+    Partitions are assigned to slots. A step takes one partition of every slot, in an order that is
+    drawn anew in every epoch; slots are assigned to the processes. So a step is the same whether
+    one process does all its partitions or each process does one.
+    """
+
+    partitions: tuple[Tensor, ...]  # node indices, ascending; every node is in one partition
+    per_step: int  # number of slots
+    world: World
+    seed: int
+
+    @property
+    def steps(self) -> int:
+        """Steps of an epoch."""
+        return len(self.partitions) // self.per_step
+
+    @property
+    def num_nodes(self) -> int:
+        """Nodes of all partitions."""
+        return sum(len(nodes) for nodes in self.partitions)
+
+    def group(self, epoch: int, step: int) -> list[int]:
+        """Return the partitions of a step, slot by slot."""
+        return [self._order(epoch, slot)[step] for slot in range(self.per_step)]
+
+    def is_ours(self, partition: int) -> bool:
+        """Whether this process trains on the partition."""
+        return (partition % self.per_step) % self.world.size == self.world.rank
+
+    def ours(self) -> list[int]:
+        """Return all partitions of this process."""
+        return [number for number in range(len(self.partitions)) if self.is_ours(number)]
+
+    def _order(self, epoch: int, slot: int) -> list[int]:
+        if self.steps == 1:
+            return [slot]
+        draws = torch_generator(self.seed, "order of parts", epoch, slot)
+        order = torch.randperm(self.steps, generator=draws)
+        return (order * self.per_step + slot).tolist()
+
+
+def count_partitions(num_nodes: int, wanted: int = 0, *, per_step: int = 1) -> int:
+    """Return how many partitions a graph is trained in: a multiple of those per step.
+
+    Args:
+        num_nodes: Size of the graph.
+        wanted: 0 chooses by size: the whole graph up to 200,000 nodes, else partitions of 50,000.
+        per_step: Partitions per step.
+    """
+    if wanted == 0:
+        wanted = 1 if num_nodes <= WHOLE_UP_TO else math.ceil(num_nodes / NODES_PER_PARTITION)
+    count = math.ceil(wanted / per_step) * per_step
+    if count > max(1, num_nodes // 2):
+        raise InvalidParameterError(
+            f"partitions must hold at least two nodes each, got {count} partitions for "
+            f"{num_nodes:,} nodes. Ask for fewer partitions or workers."
+        )
+    return count
+
+
+def count_per_step(wanted: int, world: World) -> int:
+    """Return how many partitions a step takes: as many as asked for, and as many per process."""
+    return math.ceil(wanted / world.size) * world.size
+
+
+def describe_partitions(num_nodes: int, wanted: int, *, per_step: int = 1) -> str:
+    """Return in one line how a graph is trained, and why."""
+    count = count_partitions(num_nodes, wanted, per_step=per_step)
+    why = "as asked for"
+    if wanted == 0 and count == per_step > 1:
+        why = "one for each place in a step"
+    elif wanted == 0:
+        side = "up to" if num_nodes <= WHOLE_UP_TO else "above"
+        why = f"chosen for {num_nodes:,} nodes, {side} {WHOLE_UP_TO:,}"
+    if count == 1:
+        return f"training on the whole graph in every step ({why})"
+    way = "by METIS" if has_metis() else "at random: METIS comes with quietgraph[scale]"
+    size = f"of about {num_nodes // count:,} nodes, {per_step} in a step"
+    return f"training in {count} partitions {size} ({why}; cut {way})"
+
+
+def make_plan(
+    graph: Graph, count: int, *, per_step: int = 1, world: World = ALONE, seed: int
+) -> Plan:
+    """Return the plan for a graph; of several processes the first one cuts the graph."""
+    owner = None
+    if world.is_first:
+        owner = cut_nodes(graph.adjacency, count, seed=seed)
+    owner = world.agree(owner)
+    order = torch.argsort(owner, stable=True)
+    partitions = torch.split(order, torch.bincount(owner, minlength=count).tolist())
+    return Plan(tuple(partitions), per_step, world, seed)
+
+
+def cut_nodes(adjacency: CSR, count: int, *, seed: int) -> Tensor:
+    """Return the partition of each node, all of nearly equal size [nodes] int64."""
+    num_nodes = adjacency.shape[0]
+    if count == 1:
+        return torch.zeros(num_nodes, dtype=torch.int64)
+    draws = torch_generator(seed, "parts")
+    if has_metis() and adjacency.num_entries < 2**31:  # METIS counts in 32 bits
+        clusters = count * min(_CLUSTERS, max(1, num_nodes // (count * _NODES_PER_CLUSTER)))
+        partition_of = torch.randperm(clusters, generator=draws) % count
+        owner = partition_of[cut_by_metis(adjacency, clusters, seed)]
+        # METIS may leave clusters empty where the graph has many components.
+        if int(torch.bincount(owner, minlength=count).min()) > 1:
+            return owner
+    return torch.randperm(num_nodes, generator=draws) % count
+
+
+def has_metis() -> bool:
+    """Whether METIS is installed."""
+    return importlib.util.find_spec("pymetis") is not None
+
+
+def cut_by_metis(adjacency: CSR, count: int, seed: int) -> Tensor:
+    """Return the METIS cluster of each node [nodes] int64."""
+    import pymetis  # noqa: PLC0415  (an extra)
+
+    pointer, columns = (
+        np.ascontiguousarray(index.cpu().numpy(), dtype=np.int32)
+        for index in (adjacency.row_pointer, adjacency.columns)
+    )
+    options = pymetis.Options(seed=derive_seed(seed, "metis") % 2**31)
+    graph = pymetis.CSRAdjacency(pointer, columns)
+    _, owner = pymetis.part_graph(count, graph, options=options, recursive=False)
+    return torch.tensor(owner, dtype=torch.int64)
+
+
+def induced_graph(graph: Graph, nodes: Tensor) -> Graph:
+    """Return the subgraph among some nodes, given in ascending order; of all, the graph itself."""
+    if len(nodes) == graph.num_nodes:
+        return graph
+    rows = graph.adjacency.take_rows(nodes)
+    position = torch.full((graph.num_nodes,), -1, dtype=rows.columns.dtype, device=nodes.device)
+    position[nodes] = torch.arange(len(nodes), dtype=position.dtype, device=nodes.device)
+    columns = position[rows.columns.long()]
+    inside = columns >= 0
+    kept = torch.zeros(len(columns) + 1, dtype=torch.int64, device=nodes.device)
+    kept[1:] = inside.cumsum(0)
+    pointer = kept[rows.row_pointer.long()].to(rows.row_pointer.dtype)
+    size = (len(nodes), len(nodes))
+    adjacency = CSR(pointer, columns[inside], rows.values[inside], size)
+    return replace(graph, features=take_features(graph.features, nodes), adjacency=adjacency)
+
+
+def take_features(features: Features, nodes: Tensor) -> Features:
+    """Return the feature rows of some nodes [nodes, features]."""
+    return features.take_rows(nodes) if isinstance(features, CSR) else features[nodes]
