@@ -104,7 +104,7 @@ def probabilities(model: NodeClassifier, plan: str) -> Tensor:
     repeats, is_mended = PLANS[plan]
 
     def learn(labels: Tensor) -> Tensor:
-        return model._fold_scores(replace(task.without(labels == UNKNOWN), labels=labels))
+        return model._fold_learner()(replace(task.without(labels == UNKNOWN), labels=labels))
 
     def mend(chances: Tensor, labels: Tensor) -> Tensor:
         noise = estimate_noise(chances, labels)

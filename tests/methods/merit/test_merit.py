@@ -11,8 +11,8 @@ from torch import Tensor
 from quietgraph.embed import Schedule, View, normalised_adjacency, train
 from quietgraph.graph import Graph, block_model
 from quietgraph.methods.merit.merit import MERIT
-from quietgraph.methods.merit.siamese import Siamese, SiameseParameters, recognition
-from quietgraph.methods.merit.sights import ALL, edge_sight
+from quietgraph.methods.merit.neighbourhood import ALL, edge_view
+from quietgraph.methods.merit.siamese import Siamese, recognition
 
 SMALL = {"dim": 8, "hidden": 8, "epochs": 3}
 
@@ -25,13 +25,13 @@ def graph() -> Graph:
 @pytest.fixture
 def siamese(graph: Graph) -> Siamese:
     torch.manual_seed(0)
-    return Siamese(graph, SiameseParameters(**SMALL), seed=0)
+    return Siamese(graph, MERIT(**SMALL), seed=0)
 
 
 def take_steps(siamese: Siamese, count: int) -> None:
     train(
         siamese.network,
-        lambda _: {"loss": siamese.loss(siamese.look(siamese.draw_nodes()))},
+        lambda _: {"loss": siamese.loss(siamese.forward(siamese.draw_nodes()))},
         Schedule(count, 1e-2),
         after_step=siamese.follow,
     )
@@ -67,13 +67,13 @@ def test_recognition_equals_its_definition() -> None:
 
 def test_the_loss_equals_its_definition(siamese: Siamese) -> None:
     nodes = torch.arange(7)
-    look = siamese.look(nodes)
-    wanted = merit_loss_slow(*look.predictions, look.target_projections)
-    torch.testing.assert_close(siamese.loss(look), wanted)
+    passed = siamese.forward(nodes)
+    wanted = merit_loss_slow(*passed.predictions, passed.target_projections)
+    torch.testing.assert_close(siamese.loss(passed), wanted)
 
 
 def test_the_target_never_receives_gradients(siamese: Siamese) -> None:
-    siamese.loss(siamese.look(ALL)).backward()
+    siamese.loss(siamese.forward(ALL)).backward()
     network = siamese.network
     targets = (network.target_encoder, network.target_projector)
     assert all(each.grad is None for part in targets for each in part.parameters())
@@ -101,7 +101,7 @@ def test_the_target_starts_as_a_copy_and_follows_in_training(siamese: Siamese) -
 def test_training_lowers_the_loss(siamese: Siamese) -> None:
     def cost() -> float:
         with torch.no_grad():
-            return float(torch.stack([siamese.loss(siamese.look(ALL)) for _ in range(5)]).mean())
+            return float(torch.stack([siamese.loss(siamese.forward(ALL)) for _ in range(5)]).mean())
 
     before = cost()
     take_steps(siamese, 40)
@@ -112,25 +112,25 @@ def test_training_lowers_the_loss(siamese: Siamese) -> None:
 def test_some_nodes_see_what_they_see_among_all(graph: Graph) -> None:
     view = View(normalised_adjacency(graph), torch.tensor([1.0, 0, 1, 1, 0, 1]))
     weight, nodes = torch.randn(6, 4), torch.tensor([7, 3, 50])
-    some = edge_sight(graph.features, view, nodes)(weight)
-    everyone = edge_sight(graph.features, view, ALL)(weight)
+    some = edge_view(graph.features, view, nodes)(weight)
+    everyone = edge_view(graph.features, view, ALL)(weight)
     dense = view.operator.to_dense() @ (graph.features * view.feature_mask) @ weight
     torch.testing.assert_close(everyone, dense)
     torch.testing.assert_close(some, dense[nodes])
 
 
-def test_sparse_and_dense_features_give_one_sight() -> None:
+def test_sparse_and_dense_features_give_the_same_view() -> None:
     words = (np.random.default_rng(0).random((30, 80)) < 0.05).astype(np.float32)
     edges = np.random.default_rng(1).integers(30, size=(2, 50))
     graph = Graph.from_arrays(words, edges)
     weight, view = torch.randn(80, 4), View(normalised_adjacency(graph))
-    sparse = edge_sight(graph.features, view, torch.tensor([2, 9]))(weight)
-    dense = edge_sight(torch.from_numpy(words), view, torch.tensor([2, 9]))(weight)
+    sparse = edge_view(graph.features, view, torch.tensor([2, 9]))(weight)
+    dense = edge_view(torch.from_numpy(words), view, torch.tensor([2, 9]))(weight)
     torch.testing.assert_close(sparse, dense)
 
 
 def test_a_step_holds_the_wanted_nodes_first_and_no_node_twice(graph: Graph) -> None:
-    siamese = Siamese(graph, SiameseParameters(**SMALL, sample=20), seed=0)
+    siamese = Siamese(graph, MERIT(**SMALL, sample=20), seed=0)
     always = torch.tensor([4, 40, 8])
     nodes = siamese.draw_nodes(always)
     assert isinstance(nodes, Tensor)

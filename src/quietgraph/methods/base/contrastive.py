@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -20,9 +21,10 @@ from quietgraph.classify.logistic import LogisticFit, fit_logistic
 from quietgraph.embed import Schedule, normalised_adjacency
 from quietgraph.graph import Graph
 from quietgraph.methods.base.cache import Embedded
+from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.supervised import GCNClassifier, train_supervised
 from quietgraph.methods.base.task import Task
-from quietgraph.methods.base.two_stage import Decision, TwoStageClassifier
+from quietgraph.methods.base.two_stage import Decision
 from quietgraph.params import param
 from quietgraph.rng import derive_seed
 from quietgraph.types import Embeddings, Scores
@@ -33,23 +35,30 @@ _LINEAR: dict[str, Callable[..., LinearFit | LogisticFit]] = {
     "ridge": fit_ridge,
 }
 PROBES = ("inductive", "transductive", "gcn", "ridge")
-PROBE_HELP = (
-    "what classifies the embeddings: logistic regression on training nodes (inductive), "
-    "the paper's gradient descent (transductive), a two-layer GCN (gcn), or ridge regression"
-)
 _PROBE = "probe."
 _GCN_HIDDEN, _GCN_DROPOUT = 64, 0.5
 _GCN_SCHEDULE = Schedule(epochs=200, learning_rate=0.01, weight_decay=5e-4)
 
 
+def probe_param() -> Any:
+    """Declare which of `PROBES` classifies the embeddings."""
+    return param(
+        "inductive",
+        "what classifies the embeddings: logistic regression on training nodes (inductive), "
+        "the paper's gradient descent (transductive), a two-layer GCN (gcn), or ridge regression",
+        choices=PROBES,
+        after_embedding=True,
+    )
+
+
 @dataclass(kw_only=True, eq=False)
-class ContrastiveClassifier(TwoStageClassifier):
+class ContrastiveClassifier(NodeClassifier):
     """Embeddings learned by contrast without labels, and the shared probe on top.
 
     A method writes `_embed`, with all that `_encode` needs in its state, and `_encode`.
     """
 
-    classifier: str = param("inductive", PROBE_HELP, choices=PROBES, after_embedding=True)
+    classifier: str = probe_param()
 
     @abstractmethod
     def _encode(self, graph: Graph, state: dict[str, Tensor]) -> Embeddings:

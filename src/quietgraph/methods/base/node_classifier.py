@@ -1,7 +1,7 @@
 """The estimator every method is: checks, seeds, predictions, suspects, parameters."""
 
 import time
-from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -32,7 +32,9 @@ from quietgraph.errors import (
     UnknownNameError,
 )
 from quietgraph.graph import Graph
+from quietgraph.methods.base.cache import Embedded
 from quietgraph.methods.base.task import Fitted, Task, make_task
+from quietgraph.methods.base.two_stage import Decision, fit_two_stages, stage_parameters
 from quietgraph.params import (
     Parameterised,
     check_parameters,
@@ -48,12 +50,15 @@ from quietgraph.types import UNKNOWN, Embeddings, Labels, Scores
 class NodeClassifier(metaclass=Parameterised):
     """Classifies the nodes of a graph from labels of which some may be wrong.
 
-    A method subclasses it, declares its parameters and writes `_fit`; a method that can answer
-    for graphs not seen in `fit` also writes `_apply`.
+    A method subclasses it, declares its parameters and writes `_fit`; one that learns its
+    embeddings without labels names its `first_stage` and writes `_embed` and `_decide` instead. A
+    method that can answer for graphs not seen in `fit` also writes `_apply`.
     """
 
     presets: ClassVar[dict[str, dict[str, Any]]] = {}  # published settings by dataset
-    embeddings_know_labels: ClassVar[bool] = True  # then nodes alike in them are no witnesses
+    # Names what `_embed` computes without labels, None without such a stage; methods that share
+    # the name share cached embeddings.
+    first_stage: ClassVar[str | None] = None
 
     seed: int = param(0, "seed of every random draw", low=0)
     device: str = param("auto", "where to compute: auto, cpu, cuda, cuda:1, ...")
@@ -67,9 +72,17 @@ class NodeClassifier(metaclass=Parameterised):
     def __post_init__(self) -> None:
         check_parameters(self)
 
-    @abstractmethod
     def _fit(self, task: Task) -> Fitted:
         """Learn from the task; random draws come from `task.seed` or the isolated global state."""
+        return fit_two_stages(self, task)
+
+    def _embed(self, graph: Graph, seed: int) -> Embedded:
+        """Learn embeddings from the graph alone: the first of two stages."""
+        raise NotImplementedError(f"{type(self).__name__} must write _fit, or _embed and _decide")
+
+    def _decide(self, embedded: Embedded, task: Task) -> Decision:
+        """Classify the nodes by the embeddings of the first stage: the second of two stages."""
+        raise NotImplementedError(f"{type(self).__name__} must write _fit, or _embed and _decide")
 
     def _apply(
         self,
@@ -81,6 +94,11 @@ class NodeClassifier(metaclass=Parameterised):
             f"{type(self).__name__} answers only for the graph it was fitted on. "
             "Fit it on the grown graph, or use a method marked inductive in `quietgraph methods`."
         )
+
+    @property
+    def embeddings_use_labels(self) -> bool:
+        """Whether labels trained the embeddings, which then are no evidence about labels."""
+        return self.first_stage is None
 
     @classmethod
     def for_dataset(cls, name: str, **values: Any) -> Self:
@@ -146,8 +164,8 @@ class NodeClassifier(metaclass=Parameterised):
             self.out_of_fold_ = self._out_of_fold(self.task_)
             self.votes_ = self._votes(self.task_)
         labels = self.task_.labels
-        # Embeddings that saw the labels are no witnesses for them.
-        barred = ("nearest",) if self.embeddings_know_labels else ()
+        # Embeddings trained on the labels are no independent evidence about them.
+        barred = ("nearest",) if self.embeddings_use_labels else ()
         heard = {name: votes for name, votes in self.votes_.items() if name not in barred}
         told = blend_opinions(torch.from_numpy(self.out_of_fold_), labels, heard)
         noise = estimate_noise(told, labels)
@@ -210,7 +228,7 @@ class NodeClassifier(metaclass=Parameterised):
 
     def first_stage_parameters(self) -> dict[str, Any] | None:
         """Return what a label-free first stage depends on but for the seed, None without one."""
-        return None
+        return None if self.first_stage is None else stage_parameters(self)
 
     def _run(self, task: Task) -> Fitted:
         device = self._device()
@@ -229,15 +247,21 @@ class NodeClassifier(metaclass=Parameterised):
 
     def _out_of_fold(self, task: Task) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Return, for every labelled node, probabilities of a fit that did not see its label."""
+        fold_scores = self._fold_learner()
 
         def learn(labels: Labels) -> Scores:
-            return self._fold_scores(replace(task.without(labels == UNKNOWN), labels=labels))
+            return fold_scores(replace(task.without(labels == UNKNOWN), labels=labels))
 
         draws = torch_generator(task.seed, "folds")
         return out_of_fold(task.labels, learn, task.num_classes, generator=draws).numpy()
 
-    def _fold_scores(self, task: Task) -> Scores:
-        return self._run(task).scores
+    def _fold_learner(self) -> Callable[[Task], Scores]:
+        """Return what fits the labels of a fold; folds share a first stage that saw no label."""
+        if self.first_stage is None:
+            return lambda task: self._run(task).scores
+        device = self._device()
+        embedded = Embedded(torch.from_numpy(self.embeddings_), self.state_).to(device)
+        return lambda task: self._decide(embedded, task.to(device)).scores
 
     def _scores(self, graph: Any) -> Scores:
         self._check_fitted()

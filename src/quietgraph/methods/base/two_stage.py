@@ -1,20 +1,24 @@
-"""Methods in two stages: embeddings without labels, then a classifier with them."""
+"""Methods in two stages: embeddings without labels, then a classifier with them.
 
-from abc import abstractmethod
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+A method in two stages names its first stage and writes `_embed` and `_decide` in place of `_fit`.
+Label noise does not change the first stage, so that it is cached and shared by all folds.
+"""
 
-import numpy as np
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
 import torch
 from torch import Tensor
 
 from quietgraph.graph import Graph
 from quietgraph.methods.base.cache import Embedded, active_cache
-from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.task import Fitted, Task
 from quietgraph.params import parameters
 from quietgraph.rng import derive_seed
 from quietgraph.types import Scores
+
+if TYPE_CHECKING:
+    from quietgraph.methods.base.node_classifier import NodeClassifier
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,69 +30,39 @@ class Decision:
     notes: dict[str, float]
 
 
-@dataclass(kw_only=True, eq=False)
-class TwoStageClassifier(NodeClassifier):
-    """Embeddings that see no label, so that they are learned once for any label noise."""
+def fit_two_stages(method: "NodeClassifier", task: Task) -> Fitted:
+    """Return what `_decide` makes of the embeddings of `_embed`."""
+    embedded = _embed_cached(method, task.graph, task.seed).to(task.labels.device)
+    # Draws of the second stage must not depend on whether the first one was cached.
+    torch.manual_seed(derive_seed(task.seed, "decide"))
+    decision = method._decide(embedded, task)
+    count = torch.tensor(task.graph.num_features)
+    state = {**embedded.state, **decision.state, "num_features": count}
+    return Fitted(decision.scores, embedded.embeddings, embedded.history, state, decision.notes)
 
-    embeddings_know_labels: ClassVar[bool] = False
-    first_stage: ClassVar[str]  # names what `_embed` computes; methods that share it share caches
 
-    _shared: Embedded | None = field(default=None, init=False, repr=False)
+def stage_parameters(method: "NodeClassifier") -> dict[str, Any]:
+    """Return the name and the parameters on which the embeddings depend, but for the seed."""
+    own = {
+        name: getattr(method, name)
+        for name, parameter in parameters(type(method)).items()
+        if not parameter.rule.after_embedding and name != "seed"
+    }
+    return {"stage": method.first_stage, **own}
 
-    @abstractmethod
-    def _embed(self, graph: Graph, seed: int) -> Embedded:
-        """Learn embeddings from the graph alone."""
 
-    @abstractmethod
-    def _decide(self, embedded: Embedded, task: Task) -> Decision:
-        """Classify the nodes by what the first stage left."""
-
-    def _fit(self, task: Task) -> Fitted:
-        embedded = self._embed_cached(task.graph, task.seed).to(task.labels.device)
-        # Draws of the second stage must not depend on whether the first one was cached.
-        torch.manual_seed(derive_seed(task.seed, "decide"))
-        decision = self._decide(embedded, task)
-        count = torch.tensor(task.graph.num_features)
-        state = {**embedded.state, **decision.state, "num_features": count}
-        return Fitted(decision.scores, embedded.embeddings, embedded.history, state, decision.notes)
-
-    def _out_of_fold(self, task: Task) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """The first stage saw no label, so the folds share it and what depends on it alone."""
-        self._shared = self._embedded()
-        try:
-            return super()._out_of_fold(task)
-        finally:
-            self._shared = None
-
-    def _fold_scores(self, task: Task) -> Scores:
-        embedded = self._shared or self._embedded()
-        return self._decide(embedded, task.to(self._device())).scores
-
-    def _embedded(self) -> Embedded:
-        """Return the first stage as it was fitted."""
-        return Embedded(torch.from_numpy(self.embeddings_), self.state_).to(self._device())
-
-    def first_stage_parameters(self) -> dict[str, Any]:
-        """Return the name and the parameters on which the embeddings depend, but for the seed."""
-        own = {
-            name: getattr(self, name)
-            for name, parameter in parameters(type(self)).items()
-            if not parameter.rule.after_embedding and name != "seed"
-        }
-        return {"stage": self.first_stage, **own}
-
-    def _embed_cached(self, graph: Graph, seed: int) -> Embedded:
-        cache = active_cache()
-        if cache is None:
-            return self._embed(graph, seed)
-        key = {
-            **self.first_stage_parameters(),
-            "graph": graph.fingerprint,
-            "seed": seed,
-            "threads": torch.get_num_threads(),  # sums round differently with their number
-        }
-        found = cache.get(key)
-        if found is None:
-            found = self._embed(graph, seed)
-            cache.put(key, found)
-        return found
+def _embed_cached(method: "NodeClassifier", graph: Graph, seed: int) -> Embedded:
+    cache = active_cache()
+    if cache is None:
+        return method._embed(graph, seed)
+    key = {
+        **(method.first_stage_parameters() or {}),
+        "graph": graph.fingerprint,
+        "seed": seed,
+        "threads": torch.get_num_threads(),  # sums round differently with their number
+    }
+    found = cache.get(key)
+    if found is None:
+        found = method._embed(graph, seed)
+        cache.put(key, found)
+    return found

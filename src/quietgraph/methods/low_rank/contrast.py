@@ -38,8 +38,9 @@ from quietgraph.embed.scale.partitions import (
 )
 from quietgraph.graph import Graph
 from quietgraph.methods.base.cache import Embedded
+from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.task import Task
-from quietgraph.methods.base.two_stage import Decision, TwoStageClassifier
+from quietgraph.methods.base.two_stage import Decision
 from quietgraph.methods.low_rank.large_features import (
     in_blocks,
     is_large,
@@ -58,7 +59,7 @@ _ENCODER = "encoder."
 
 
 @dataclass(kw_only=True, eq=False)
-class LowRankContrast(TwoStageClassifier):
+class LowRankContrast(NodeClassifier):
     """Contrastive embeddings of low rank, and a linear transductive classifier on them."""
 
     first_stage: ClassVar[str] = "low-rank contrast"
@@ -119,7 +120,7 @@ class LowRankContrast(TwoStageClassifier):
 
     def first_stage_parameters(self) -> dict[str, Any]:
         """Return what the embeddings depend on; partitions chosen by size follow from the graph."""
-        every = super().first_stage_parameters()
+        every = super().first_stage_parameters() or {}
         plain = {"partitions": 0, "partitions_per_step": 1}
         return {name: value for name, value in every.items() if plain.get(name) != value}
 

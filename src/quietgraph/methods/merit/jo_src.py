@@ -3,26 +3,35 @@
 import copy
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from functools import partial
+from typing import Any, final
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from quietgraph.classify.logistic import fit_logistic
-from quietgraph.methods.base.task import Task
-from quietgraph.methods.merit.labelled_siamese import LabelledSiamese
+from quietgraph.graph import Graph
+from quietgraph.methods.base.contrastive import probe_param
+from quietgraph.methods.base.task import Fitted, Task
+from quietgraph.methods.merit.backbone import SiameseBackbone
+from quietgraph.methods.merit.labelled_siamese import (
+    LabelledSiamese,
+    most_labelled_param,
+    predict_from_param,
+    warm_up_param,
+)
 from quietgraph.methods.merit.labelled_trainer import LabelledTrainer
-from quietgraph.methods.merit.siamese import PRESETS, Look, Siamese, move_towards
+from quietgraph.methods.merit.siamese import ForwardPass, Siamese, move_towards
 from quietgraph.params import param
-from quietgraph.types import Labels, Mask, Probabilities, Scalar
+from quietgraph.types import Embeddings, Labels, Mask, Probabilities, Scalar, Scores
 
 _SOFTENING = 10  # of the teacher where the views disagree
 
 
 @final
 @dataclass(kw_only=True, eq=False)
-class JoSRC(LabelledSiamese):
+class JoSRC(SiameseBackbone):
     """Clean labels by Jensen-Shannon divergence on MERIT's networks (Jo-SRC, Yao et al., 2021).
 
     The method is one for images; its port to graphs is our reading: MERIT with the selection and
@@ -32,7 +41,10 @@ class JoSRC(LabelledSiamese):
     noise has none.
     """
 
-    presets: ClassVar[dict[str, dict[str, Any]]] = PRESETS
+    warm_up: int = warm_up_param()
+    most_labelled: int = most_labelled_param()
+    classifier: str = probe_param()
+    predict_from: str = predict_from_param()
 
     settling: float = param(
         0.1, "share of the epochs with labels before doubted ones are replaced", low=0, high=0.9
@@ -50,8 +62,19 @@ class JoSRC(LabelledSiamese):
     label_weight: float = param(0.03, "weight of labels and consistency beside the views", low=0)
     consistency: float = param(0.5, "weight of agreeing views against labels", low=0, high=1)
 
-    def _trainer(self, siamese: Siamese, task: Task) -> "_Trainer":
-        return _Trainer(siamese, task, self)
+    def first_stage_parameters(self) -> dict[str, Any]:
+        """Return the parameters on which the epochs without labels depend, but for the seed."""
+        return self._training().first_stage_parameters()
+
+    def _fit(self, task: Task) -> Fitted:
+        return self._training().fit(task)
+
+    def _apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
+        return self._training().apply(graph, state)
+
+    def _training(self) -> LabelledSiamese:
+        trainer = partial(_Trainer, settings=self)
+        return LabelledSiamese(self, self.warm_up, self.classifier, self.predict_from, trainer)
 
 
 class _Trainer(LabelledTrainer):
@@ -68,21 +91,21 @@ class _Trainer(LabelledTrainer):
         if epoch == self.settings.warm_up:
             self._start_head()
         nodes = self.draw_labelled()
-        look = self.siamese.look(self.siamese.draw_nodes(nodes))
+        passed = self.siamese.forward(self.siamese.draw_nodes(nodes))
         given = smooth_labels(self.task.labels[nodes], self.task.num_classes, self.smoothing)
-        everyone = [self.head(each).log_softmax(dim=1) for each in look.embeddings]
+        everyone = [self.head(each).log_softmax(dim=1) for each in passed.embeddings]
         first, second = (each[: len(nodes)] for each in everyone)
         with torch.no_grad():
             clean = agreement((first.exp() + second.exp()) / 2, given) >= self._threshold(epoch)
         weight, share = self.settings.label_weight, self.settings.consistency
         if self._passed(epoch) < self.settings.settling:
-            views = self.siamese.loss(look)
+            views = self.siamese.loss(passed)
             labels = label_cost(first, given, clean) + label_cost(second, given, clean)
             return {"loss": views + weight * labels, "views": views, "labels": labels}
         agree = first.argmax(dim=1) == second.argmax(dim=1)
-        targets = choose_targets(given, self._teach(look, len(nodes)), clean, agree)
+        targets = choose_targets(given, self._teach(passed, len(nodes)), clean, agree)
         values = {
-            "views": self.siamese.loss(look, kept=_contrasted(clean, len(look.embeddings[0]))),
+            "views": self.siamese.loss(passed, kept=_contrasted(clean, len(passed.embeddings[0]))),
             "labels": label_cost(first, targets) + label_cost(second, targets),
             "consistency": symmetric_divergence(everyone[0], everyone[1]),
         }
@@ -133,10 +156,10 @@ class _Trainer(LabelledTrainer):
         rise = settings.last_threshold - settings.threshold
         return settings.threshold + rise * (passed - settings.settling) / (1 - settings.settling)
 
-    def _teach(self, look: Look, count: int) -> Probabilities:
+    def _teach(self, passed: ForwardPass, count: int) -> Probabilities:
         """Return what the target network and the slow head predict, over both views."""
         with torch.no_grad():
-            views = [self.slow_head(each[:count]) for each in look.target_embeddings]
+            views = [self.slow_head(each[:count]) for each in passed.target_embeddings]
             taught: Probabilities = (views[0].softmax(dim=1) + views[1].softmax(dim=1)) / 2
         return taught
 

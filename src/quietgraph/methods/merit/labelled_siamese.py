@@ -1,7 +1,7 @@
-"""What Sel-CL and Jo-SRC share: MERIT's networks, a head on given labels, trust in some of them."""
+"""What Sel-CL and Jo-SRC share: MERIT's networks with a head, trained on selected labels."""
 
-from abc import abstractmethod
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -13,8 +13,6 @@ from quietgraph.embed.training import Start
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph import Graph
 from quietgraph.methods.base.contrastive import (
-    PROBE_HELP,
-    PROBES,
     fit_probe,
     named_weights,
     probe_scores,
@@ -23,10 +21,11 @@ from quietgraph.methods.base.contrastive import (
 from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.task import Fitted, Task
 from quietgraph.methods.base.two_stage import Decision
+from quietgraph.methods.merit.backbone import SiameseBackbone
 from quietgraph.methods.merit.labelled_trainer import Head, HeldOut, LabelledTrainer
-from quietgraph.methods.merit.siamese import ENCODER, Siamese, SiameseParameters, encode
+from quietgraph.methods.merit.siamese import ENCODER, Siamese, encode
 from quietgraph.methods.merit.warm_up import warm_up
-from quietgraph.params import param
+from quietgraph.params import param, parameters
 from quietgraph.rng import derive_seed
 from quietgraph.types import Embeddings, Scores
 
@@ -34,27 +33,48 @@ _HEAD = "head."
 _FROM_HEAD = "from_head"
 
 
-@dataclass(kw_only=True, eq=False)
-class LabelledSiamese(SiameseParameters, NodeClassifier):
-    """Siamese networks that also learn from the labels they trust."""
+def warm_up_param() -> Any:
+    """Declare the epochs without labels."""
+    return param(300, "epochs of contrast before labels are used", low=0)
 
-    warm_up: int = param(300, "epochs of contrast before labels count", low=0)
-    most_labelled: int = param(1024, "most training nodes in a step", low=2)
-    classifier: str = param("inductive", PROBE_HELP, choices=PROBES)
-    predict_from: str = param(
+
+def most_labelled_param() -> Any:
+    """Declare how many training nodes a step takes."""
+    return param(1024, "largest number of training nodes in a step", low=2)
+
+
+def predict_from_param() -> Any:
+    """Declare what predicts."""
+    return param(
         "best",
-        "the trained head, the probe on trusted nodes, or the better one on validation labels",
+        "the trained head, the probe on selected nodes, or the better one on validation labels",
         choices=("best", "head", "probe"),
     )
 
-    @abstractmethod
-    def _trainer(self, siamese: Siamese, task: Task) -> LabelledTrainer:
-        """Return what gives the losses."""
 
-    def _fit(self, task: Task) -> Fitted:
-        if self.warm_up >= self.epochs:
+@dataclass(frozen=True, eq=False)
+class LabelledSiamese:
+    """Training of siamese networks that also learn from selected labels, and their predictions.
+
+    Attributes:
+        settings: Parameters of the networks.
+        warm_up: Epochs without labels.
+        classifier: One of `PROBES`.
+        predict_from: `head`, `probe`, or `best` on validation labels.
+        make_trainer: Returns what gives the losses.
+    """
+
+    settings: SiameseBackbone
+    warm_up: int
+    classifier: str
+    predict_from: str
+    make_trainer: Callable[[Siamese, Task], LabelledTrainer]
+
+    def fit(self, task: Task) -> Fitted:
+        """Return what the networks have learned from a task."""
+        if self.warm_up >= self.settings.epochs:
             raise InvalidParameterError(
-                f"warm_up must be below epochs ({self.epochs}), got {self.warm_up}: "
+                f"warm_up must be below epochs ({self.settings.epochs}), got {self.warm_up}: "
                 "no epoch would be left for the labels."
             )
         trainer, history = self._train(task)
@@ -71,23 +91,23 @@ class LabelledSiamese(SiameseParameters, NodeClassifier):
         return Fitted(decision.scores, embeddings, history, state, notes)
 
     def _train(self, task: Task) -> tuple[LabelledTrainer, History]:
-        trainer = self._trainer(Siamese(task.graph, self, seed=task.seed), task)
+        trainer = self.make_trainer(Siamese(task.graph, self.settings, seed=task.seed), task)
         held_out = HeldOut(trainer.siamese, task)
-        early = Schedule(self.warm_up, self.learning_rate)
+        early = Schedule(self.warm_up, self.settings.learning_rate)
         start = warm_up(trainer, held_out, early, self.first_stage_parameters())
         history = self._go_on(trainer, held_out, start)
         if start is None or best_epoch(history) >= self.warm_up:
             return trainer, history
         # An epoch without labels was the best, and its parameters were not kept: train in one go.
         torch.manual_seed(derive_seed(task.seed, "fit"))
-        trainer = self._trainer(Siamese(task.graph, self, seed=task.seed), task)
+        trainer = self.make_trainer(Siamese(task.graph, self.settings, seed=task.seed), task)
         return trainer, self._go_on(trainer, held_out, None)
 
     def _go_on(self, trainer: LabelledTrainer, held_out: HeldOut, start: Start | None) -> History:
         return train(
             trainer,
             trainer.losses,
-            Schedule(self.epochs, self.learning_rate),
+            Schedule(self.settings.epochs, self.settings.learning_rate),
             score=lambda: held_out.value(held_out.scores(trainer)),
             after_step=trainer.after_step,
             start=start,
@@ -95,9 +115,11 @@ class LabelledSiamese(SiameseParameters, NodeClassifier):
 
     def first_stage_parameters(self) -> dict[str, Any]:
         """Return the parameters on which the epochs without labels depend, but for the seed."""
-        names = [each.name for each in fields(SiameseParameters) if each.name != "epochs"]
-        own = {name: getattr(self, name) for name in names}
-        return {"stage": "merit warm-up", "warm_up": self.warm_up, "device": self.device, **own}
+        others = {*parameters(NodeClassifier), "epochs"}
+        names = (name for name in parameters(SiameseBackbone) if name not in others)
+        own = {name: getattr(self.settings, name) for name in names}
+        device = self.settings.device
+        return {"stage": "merit warm-up", "warm_up": self.warm_up, "device": device, **own}
 
     def _choose(self, head: Decision, probe: Decision) -> Decision:
         made = {"head": head, "probe": probe}
@@ -110,11 +132,12 @@ class LabelledSiamese(SiameseParameters, NodeClassifier):
         notes = {f"{name}_validation_accuracy": value for name, value in hits.items()}
         return Decision(chosen.scores, state, {**chosen.notes, **notes})
 
-    def _apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
-        embeddings = encode(self, graph, weights_of(state, ENCODER))
+    def apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
+        """Return scores and embeddings of any graph from the fitted state."""
+        embeddings = encode(self.settings, graph, weights_of(state, ENCODER))
         if state[_FROM_HEAD]:
             own = weights_of(state, _HEAD)
-            head = Head(self.dim, len(own["bias"])).to(graph.device)
+            head = Head(self.settings.dim, len(own["bias"])).to(graph.device)
             head.load_state_dict(own)
             return head(embeddings), embeddings
         return probe_scores(self.classifier, embeddings, graph, state), embeddings

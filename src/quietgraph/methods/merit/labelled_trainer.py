@@ -1,4 +1,4 @@
-"""Siamese networks with a linear head: how a step draws training nodes, how an epoch is scored."""
+"""Siamese networks with a linear head: the training nodes of a step, the score of an epoch."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from quietgraph.methods.base.supervised import validation_score
 from quietgraph.methods.base.task import Task
+from quietgraph.methods.merit.neighbourhood import ALL, Nodes
 from quietgraph.methods.merit.siamese import Siamese
-from quietgraph.methods.merit.sights import ALL, Nodes
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Mask, Scores
 
@@ -20,8 +20,8 @@ _LENGTH = 4.0  # of the embeddings that the head sees
 class Head(nn.Linear):
     """Class scores, linear in embeddings of one length.
 
-    The length is a choice between two evils: the tiny embeddings of row-normalised features
-    teach a head nothing, and with long ones it has all labels by heart before any is judged.
+    The length is a compromise: from the tiny embeddings of row-normalised features a head learns
+    nothing, and with long ones it memorises all labels before samples are selected.
     """
 
     def forward(self, embeddings: Embeddings) -> Scores:
@@ -30,7 +30,7 @@ class Head(nn.Linear):
 
     @torch.no_grad()
     def become(self, weight: Tensor, bias: Tensor) -> None:
-        """Give the scores that a weight [dim, classes] and a bias give unit embeddings."""
+        """Take over a linear classifier of unit embeddings: weight [dim, classes] and bias."""
         self.weight.copy_(weight.T / _LENGTH)
         self.bias.copy_(bias)
 
@@ -52,14 +52,14 @@ class LabelledTrainer(nn.Module):
 
     @abstractmethod
     def trusted(self) -> Mask:
-        """Return the training nodes whose labels the trained networks trust [nodes]."""
+        """Return the training nodes whose labels the trained networks select [nodes]."""
 
     def contrast_alone(self) -> dict[str, Tensor]:
         """Return the loss of MERIT, without labels."""
-        return {"loss": self.siamese.loss(self.siamese.look(self.siamese.draw_nodes()))}
+        return {"loss": self.siamese.loss(self.siamese.forward(self.siamese.draw_nodes()))}
 
     def after_step(self) -> None:
-        """Move what follows the online network."""
+        """Update the target network."""
         self.siamese.follow()
 
     def scores(self, nodes: Nodes = ALL) -> Scores:
@@ -76,19 +76,19 @@ class LabelledTrainer(nn.Module):
 
 
 class HeldOut:
-    """The validation nodes, by which the best epoch is chosen; what they see is prepared once."""
+    """The validation nodes, by which the best epoch is chosen; their views are prepared once."""
 
     def __init__(self, siamese: Siamese, task: Task) -> None:
         self.nodes = task.validation.nonzero().squeeze(1)
         self.labels = task.labels[self.nodes]
-        self.sights = siamese.plain.sights(self.nodes)
+        self.views = siamese.plain.views(self.nodes)
 
     def scores(self, trainer: LabelledTrainer) -> Scores:
         """Return the head's scores [held out, classes]."""
-        scores: Scores = trainer.head(trainer.network.encoder.average(self.sights))
+        scores: Scores = trainer.head(trainer.network.encoder.average(self.views))
         return scores
 
     def value(self, scores: Scores) -> float:
-        """Return how well scores fit the given labels; larger is better."""
+        """Return the validation score against the observed labels; larger is better."""
         everyone = torch.ones_like(self.nodes, dtype=torch.bool)
         return validation_score(scores, self.labels, everyone)

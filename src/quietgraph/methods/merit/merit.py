@@ -1,7 +1,7 @@
 """MERIT: two networks that recognise each other's nodes in two views, without a label."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor
@@ -9,14 +9,23 @@ from torch import Tensor
 from quietgraph.embed import Schedule, train
 from quietgraph.graph import Graph
 from quietgraph.methods.base.cache import Embedded
-from quietgraph.methods.base.contrastive import ContrastiveClassifier, named_weights, weights_of
-from quietgraph.methods.merit.siamese import ENCODER, PRESETS, Siamese, SiameseParameters, encode
-from quietgraph.types import Embeddings
+from quietgraph.methods.base.contrastive import (
+    fit_probe,
+    named_weights,
+    probe_param,
+    probe_scores,
+    weights_of,
+)
+from quietgraph.methods.base.task import Task
+from quietgraph.methods.base.two_stage import Decision
+from quietgraph.methods.merit.backbone import SiameseBackbone
+from quietgraph.methods.merit.siamese import ENCODER, Siamese, encode
+from quietgraph.types import Embeddings, Scores
 
 
 @final
 @dataclass(kw_only=True, eq=False)
-class MERIT(SiameseParameters, ContrastiveClassifier):
+class MERIT(SiameseBackbone):
     """Multi-scale contrastive siamese networks, then a probe (MERIT, Jin et al., 2021).
 
     View 1 exchanges edges, view 2 is a PageRank diffusion; both mask features. The sizes are a
@@ -26,13 +35,14 @@ class MERIT(SiameseParameters, ContrastiveClassifier):
     """
 
     first_stage: ClassVar[str] = "merit"
-    presets: ClassVar[dict[str, dict[str, Any]]] = PRESETS
+
+    classifier: str = probe_param()
 
     def _embed(self, graph: Graph, seed: int) -> Embedded:
         siamese = Siamese(graph, self, seed=seed)
 
         def losses(epoch: int) -> dict[str, Tensor]:  # noqa: ARG001
-            return {"loss": siamese.loss(siamese.look(siamese.draw_nodes()))}
+            return {"loss": siamese.loss(siamese.forward(siamese.draw_nodes()))}
 
         schedule = Schedule(self.epochs, self.learning_rate)
         history = train(
@@ -46,5 +56,9 @@ class MERIT(SiameseParameters, ContrastiveClassifier):
             embeddings = siamese.embed()
         return Embedded(embeddings, named_weights(siamese.network.encoder, ENCODER), history)
 
-    def _encode(self, graph: Graph, state: dict[str, Tensor]) -> Embeddings:
-        return encode(self, graph, weights_of(state, ENCODER))
+    def _decide(self, embedded: Embedded, task: Task) -> Decision:
+        return fit_probe(self.classifier, embedded.embeddings, task)
+
+    def _apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
+        embeddings = encode(self, graph, weights_of(state, ENCODER))
+        return probe_scores(self.classifier, embeddings, graph, state), embeddings

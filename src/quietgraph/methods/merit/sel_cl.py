@@ -1,33 +1,45 @@
 """Sel-CL on MERIT: labels that their neighbours confirm choose the pairs to draw together."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from functools import partial
+from typing import Any, final
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from quietgraph.methods.base.task import Task
+from quietgraph.graph import Graph
+from quietgraph.methods.base.contrastive import probe_param
+from quietgraph.methods.base.task import Fitted, Task
+from quietgraph.methods.merit.backbone import SiameseBackbone
 from quietgraph.methods.merit.confident_pairs import Confident, confident_pairs, pair_contrast
-from quietgraph.methods.merit.labelled_siamese import LabelledSiamese
+from quietgraph.methods.merit.labelled_siamese import (
+    LabelledSiamese,
+    most_labelled_param,
+    predict_from_param,
+    warm_up_param,
+)
 from quietgraph.methods.merit.labelled_trainer import LabelledTrainer
-from quietgraph.methods.merit.siamese import PRESETS, Look, Pair, Siamese
+from quietgraph.methods.merit.siamese import ForwardPass, Pair, Siamese
 from quietgraph.params import param
-from quietgraph.types import Mask, Scalar
+from quietgraph.types import Embeddings, Mask, Scalar, Scores
 
 _NOTHING = Confident(torch.zeros(0, dtype=torch.bool), torch.zeros(0, 0, dtype=torch.bool))
 
 
 @final
 @dataclass(kw_only=True, eq=False)
-class SelCL(LabelledSiamese):
+class SelCL(SiameseBackbone):
     """Selective supervised contrast on MERIT's networks (Sel-CL, Li et al., 2022).
 
     The method is one for images; its port to graphs is our reading of what the paper's authors
     say they compared with: MERIT, with the confident pairs of Sel-CL among the labelled nodes.
     """
 
-    presets: ClassVar[dict[str, dict[str, Any]]] = PRESETS
+    warm_up: int = warm_up_param()
+    most_labelled: int = most_labelled_param()
+    classifier: str = probe_param()
+    predict_from: str = predict_from_param()
 
     neighbours: int = param(10, "labelled neighbours that vote on a label (k)", low=1)
     confident_share: float = param(
@@ -42,8 +54,19 @@ class SelCL(LabelledSiamese):
     similarity_weight: float = param(0.01, "weight of the pairs' classes (lambda_s)", low=0)
     refresh: int = param(5, "epochs between two selections", low=1)
 
-    def _trainer(self, siamese: Siamese, task: Task) -> "_Trainer":
-        return _Trainer(siamese, task, self)
+    def first_stage_parameters(self) -> dict[str, Any]:
+        """Return the parameters on which the epochs without labels depend, but for the seed."""
+        return self._training().first_stage_parameters()
+
+    def _fit(self, task: Task) -> Fitted:
+        return self._training().fit(task)
+
+    def _apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
+        return self._training().apply(graph, state)
+
+    def _training(self) -> LabelledSiamese:
+        trainer = partial(_Trainer, settings=self)
+        return LabelledSiamese(self, self.warm_up, self.classifier, self.predict_from, trainer)
 
 
 class _Trainer(LabelledTrainer):
@@ -59,8 +82,8 @@ class _Trainer(LabelledTrainer):
         if (epoch - settings.warm_up) % settings.refresh == 0:
             self.nodes = self.draw_labelled()
             self.chosen = self._select(self.nodes)
-        look = siamese.look(siamese.draw_nodes(self.nodes))
-        values = {"views": siamese.loss(look), **self._label_losses(look, self.chosen)}
+        passed = siamese.forward(siamese.draw_nodes(self.nodes))
+        values = {"views": siamese.loss(passed), **self._label_losses(passed, self.chosen)}
         values["loss"] = (
             values["views"]
             + settings.pair_weight * values["pairs"]
@@ -87,10 +110,10 @@ class _Trainer(LabelledTrainer):
             pair_share=settings.pair_share,
         )
 
-    def _label_losses(self, look: Look, chosen: Confident) -> dict[str, Tensor]:
+    def _label_losses(self, passed: ForwardPass, chosen: Confident) -> dict[str, Tensor]:
         count, labels = len(self.nodes), self.task.labels[self.nodes]
-        first, second = (each[:count] for each in look.predictions)
-        scores = [self.head(each[:count]) for each in look.embeddings]
+        first, second = (each[:count] for each in passed.predictions)
+        scores = [self.head(each[:count]) for each in passed.embeddings]
         confident = [F.cross_entropy(each[chosen.nodes], labels[chosen.nodes]) for each in scores]
         chances = (scores[0].softmax(dim=1), scores[1].softmax(dim=1))
         temperature = self.settings.pair_temperature

@@ -2,7 +2,7 @@
 
 import copy
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -18,43 +18,20 @@ from quietgraph.embed import (
 from quietgraph.embed.encoder import glorot
 from quietgraph.embed.views import view_structure
 from quietgraph.graph import Graph
-from quietgraph.methods.merit.sights import ALL, Nodes, Sight, Surroundings, edge_sight
-from quietgraph.params import param
+from quietgraph.methods.merit.backbone import SiameseBackbone
+from quietgraph.methods.merit.neighbourhood import (
+    ALL,
+    Neighbourhood,
+    Nodes,
+    ProjectedView,
+    edge_view,
+)
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Scalar
 
 Pair: TypeAlias = tuple[Tensor, Tensor]  # one tensor per view
 
 ENCODER: Final = "encoder."  # prefix of the encoder's weights in a fitted state
-
-_PUBMED = {"momentum": 0.9, "cross_view": 0.7, "edge_change": 0.4, "feature_mask": 0.2}
-_OTHERS = {**_PUBMED, "edge_change": 0.3, "feature_mask": 0.3}
-_UNPUBLISHED = ("coauthor-cs", "amazon-computers", "amazon-photo", "wiki-cs", "ogbn-arxiv")
-PRESETS: Final[dict[str, dict[str, Any]]] = {
-    "citeseer": {"cross_view": 0.6, "edge_change": 0.4, "feature_mask": 0.4},
-    "pubmed": _PUBMED,
-    **dict.fromkeys((*_UNPUBLISHED, "texas", "chameleon"), _OTHERS),
-}
-
-
-@dataclass(kw_only=True, eq=False)
-class SiameseParameters:
-    """Parameters of the siamese networks, declared once for the three methods."""
-
-    dim: int = param(256, "width of the embeddings", low=1)
-    hidden: int = param(256, "width of the hidden layers of projector and predictor", low=1)
-    feature_norm: str = param("l1", "scaling of feature rows", choices=("l2", "l1", "none"))
-    edge_change: float = param(
-        0.2, "share of edges exchanged for random ones in view 1", low=0, high=1
-    )
-    feature_mask: float = param(0.5, "share of feature columns masked in each view", low=0, high=1)
-    teleport: float = param(0.05, "return probability of the diffusion in view 2", low=0.01, high=1)
-    cross_view: float = param(0.5, "weight of views against networks (beta)", low=0, high=1)
-    momentum: float = param(0.8, "share of itself the target keeps in a step", low=0, high=1)
-    temperature: float = param(1.0, "softness of the contrast", low=1e-3)
-    sample: int = param(300, "nodes contrasted in a step", low=2)
-    epochs: int = param(500, "training epochs of one step each", low=1)
-    learning_rate: float = param(1e-3, "step size of Adam", low=0)
 
 
 class Encoder(nn.Module):
@@ -66,13 +43,13 @@ class Encoder(nn.Module):
         self.bias = nn.Parameter(torch.zeros(dim))
         self.activation = nn.PReLU()
 
-    def forward(self, sight: Sight) -> Embeddings:
-        """Return the embeddings of the nodes whose sight it is [nodes, dim]."""
-        return self.activation(sight(self.weight) + self.bias)  # type: ignore[no-any-return]
+    def forward(self, view: ProjectedView) -> Embeddings:
+        """Return the embeddings of the nodes of a view [nodes, dim]."""
+        return self.activation(view(self.weight) + self.bias)  # type: ignore[no-any-return]
 
-    def average(self, sights: tuple[Sight, Sight]) -> Embeddings:
-        """Return the mean of the embeddings in both surroundings [nodes, dim]."""
-        return (self(sights[0]) + self(sights[1])) / 2  # type: ignore[no-any-return]
+    def average(self, views: tuple[ProjectedView, ProjectedView]) -> Embeddings:
+        """Return the mean of the embeddings in both views [nodes, dim]."""
+        return (self(views[0]) + self(views[1])) / 2  # type: ignore[no-any-return]
 
 
 class SiameseNetwork(nn.Module):
@@ -107,8 +84,8 @@ def _head(dim: int, hidden: int) -> nn.Sequential:
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
-    """What both networks make of some nodes in two views."""
+class ForwardPass:
+    """Outputs of both networks for some nodes in two views."""
 
     embeddings: Pair  # of the online encoder [nodes, dim]
     predictions: Pair  # of the online network
@@ -116,7 +93,7 @@ class Look:
     target_projections: Pair
 
     def loss(self, *, cross_view: float, temperature: float, kept: Nodes = ALL) -> Scalar:
-        """Cost of not recognising nodes across views and across networks, among the kept ones."""
+        """Return the contrastive loss across views and across networks, among the kept nodes."""
         first, second = (each[kept] for each in self.predictions)
         far_first, far_second = (each[kept] for each in self.target_projections)
         views = info_nce(first, second, temperature=temperature)
@@ -134,25 +111,25 @@ def recognition(anchors: Embeddings, others: Embeddings, *, temperature: float) 
     return F.cross_entropy(similarity / temperature, same)
 
 
-def encode(settings: SiameseParameters, graph: Graph, weights: dict[str, Tensor]) -> Embeddings:
+def encode(settings: SiameseBackbone, graph: Graph, weights: dict[str, Tensor]) -> Embeddings:
     """Return the embeddings of any graph by the weights of a trained encoder [nodes, dim]."""
     encoder = Encoder(graph.num_features, settings.dim, generator=torch.Generator())
     encoder.load_state_dict(weights)
     features = normalise_rows(graph.features, settings.feature_norm)
-    seen = Surroundings(normalised_adjacency(graph), features, settings.teleport)
-    return encoder.to(graph.device).average(seen.sights())
+    seen = Neighbourhood(normalised_adjacency(graph), features, settings.teleport)
+    return encoder.to(graph.device).average(seen.views())
 
 
 class Siamese:
-    """The two networks on one graph: draws nodes and views, looks, embeds."""
+    """The two networks on one graph: draws nodes and views, passes them forward, embeds."""
 
-    def __init__(self, graph: Graph, settings: SiameseParameters, *, seed: int) -> None:
+    def __init__(self, graph: Graph, settings: SiameseBackbone, *, seed: int) -> None:
         self.settings = settings
         features = normalise_rows(graph.features, settings.feature_norm)
         rate = settings.edge_change / 2  # half removed, half added
         self.rates = ViewRates(edge_drop=rate, feature_mask=settings.feature_mask, edge_add=rate)
         self.structure = view_structure(graph, [self.rates], torch_generator(seed, "spare pairs"))
-        self.plain = Surroundings(self.structure.operator(), features, settings.teleport)
+        self.plain = Neighbourhood(self.structure.operator(), features, settings.teleport)
         self.draws = torch_generator(seed, "views")
         self.network = SiameseNetwork(
             graph.num_features,
@@ -173,38 +150,38 @@ class Siamese:
         others[always] = False
         return torch.cat([always, order[others[order]][: self.settings.sample]])
 
-    def look(self, nodes: Nodes) -> Look:
-        """Return what both networks make of some nodes in two fresh views."""
-        sights, network = self._draw_sights(nodes), self.network
-        embeddings = [network.encoder(sight) for sight in sights]
+    def forward(self, nodes: Nodes) -> ForwardPass:
+        """Return the outputs of both networks for some nodes in two newly drawn views."""
+        views, network = self._draw_views(nodes), self.network
+        embeddings = [network.encoder(view) for view in views]
         predictions = [network.predictor(network.projector(each)) for each in embeddings]
         with torch.no_grad():
-            far = [network.target_encoder(sight) for sight in sights]
+            far = [network.target_encoder(view) for view in views]
             projections = [network.target_projector(each) for each in far]
-        return Look(_pair(embeddings), _pair(predictions), _pair(far), _pair(projections))
+        return ForwardPass(_pair(embeddings), _pair(predictions), _pair(far), _pair(projections))
 
-    def loss(self, look: Look, *, kept: Nodes = ALL) -> Scalar:
-        """Return the loss of MERIT for one look, among the kept of its nodes."""
+    def loss(self, passed: ForwardPass, *, kept: Nodes = ALL) -> Scalar:
+        """Return the loss of MERIT for one forward pass, among the kept of its nodes."""
         settings = self.settings
-        return look.loss(
+        return passed.loss(
             cross_view=settings.cross_view, temperature=settings.temperature, kept=kept
         )
 
     def embed(self, nodes: Nodes = ALL) -> Embeddings:
         """Return the embeddings of some nodes in the unchanged graph [nodes, dim]."""
-        return self.network.encoder.average(self.plain.sights(nodes))
+        return self.network.encoder.average(self.plain.views(nodes))
 
     def follow(self) -> None:
         """Move the target network; call it after every step."""
         self.network.follow(self.settings.momentum)
 
-    def _draw_sights(self, nodes: Nodes) -> tuple[Sight, Sight]:
+    def _draw_views(self, nodes: Nodes) -> tuple[ProjectedView, ProjectedView]:
         features = self.plain.features
         count = int(features.shape[1])
         changed = draw_view(self.structure, count, self.rates, generator=self.draws)
         kept = torch.rand(count, generator=self.draws) >= self.rates.feature_mask
         mask = kept.to(self.structure.weights.values)
-        return edge_sight(features, changed, nodes), self.plain.diffused_sight(nodes, mask)
+        return edge_view(features, changed, nodes), self.plain.diffusion_view(nodes, mask)
 
 
 def _pair(tensors: list[Tensor]) -> Pair:

@@ -21,8 +21,9 @@ from quietgraph.classify.smoothing import attributes_of
 from quietgraph.embed import normalised_adjacency
 from quietgraph.graph import Graph
 from quietgraph.methods.base.cache import Embedded
+from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.task import Task
-from quietgraph.methods.base.two_stage import Decision, TwoStageClassifier
+from quietgraph.methods.base.two_stage import Decision
 from quietgraph.methods.low_rank.gcl_lrr import GCLLRR
 from quietgraph.methods.quiet.pool import (
     FAMILIES,
@@ -56,7 +57,7 @@ _DENSE_VIEWS = {
 
 @final
 @dataclass(kw_only=True, eq=False)
-class Quiet(TwoStageClassifier):
+class Quiet(NodeClassifier):
     """Low-rank embeddings, then a committee of noise-aware classifiers (ours)."""
 
     first_stage: ClassVar[str] = "quiet"

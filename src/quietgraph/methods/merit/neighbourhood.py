@@ -1,4 +1,4 @@
-"""What nodes see of a graph: products with any weight matrix, prepared once for both networks."""
+"""Projected features in the views of MERIT, prepared once for both networks."""
 
 from collections.abc import Callable
 from typing import Final, TypeAlias
@@ -11,38 +11,38 @@ from quietgraph.embed.diffusion import DiffusedFeatures
 from quietgraph.graph import CSR, Features
 
 Nodes: TypeAlias = Tensor | slice  # node indices [nodes] int64, or all of them
-Sight: TypeAlias = Callable[[Tensor], Tensor]  # weight [features, dim] -> rows of A X W
+ProjectedView: TypeAlias = Callable[[Tensor], Tensor]  # weight [features, dim] -> rows of A X W
 
 ALL: Final = slice(None)
 
 
-class Surroundings:
-    """What the nodes of a graph see when nothing is changed: their edges, and their diffusion."""
+class Neighbourhood:
+    """The unchanged graph: its features through its edges, and through its diffusion."""
 
     def __init__(self, operator: CSR, features: Features, teleport: float) -> None:
         self.features, self.whole = features, View(operator)
         self.diffused = DiffusedFeatures(operator, features, teleport)
 
-    def sights(self, nodes: Nodes = ALL) -> tuple[Sight, Sight]:
-        """Return what some nodes see through their edges and through the diffusion."""
-        return edge_sight(self.features, self.whole, nodes), self.diffused_sight(nodes)
+    def views(self, nodes: Nodes = ALL) -> tuple[ProjectedView, ProjectedView]:
+        """Return the edge view and the diffusion view of some nodes."""
+        return edge_view(self.features, self.whole, nodes), self.diffusion_view(nodes)
 
-    def diffused_sight(self, nodes: Nodes, mask: Tensor | None = None) -> Sight:
-        """Return what some nodes see through the diffusion, with feature columns masked."""
+    def diffusion_view(self, nodes: Nodes, mask: Tensor | None = None) -> ProjectedView:
+        """Return the diffusion view of some nodes, with feature columns masked."""
         if self.diffused.kept is not None:
-            return _dense_sight(self.diffused.kept[nodes], mask)
+            return _dense_view(self.diffused.kept[nodes], mask)
         if mask is None:
             return lambda weight: self.diffused.project(weight, nodes)
         return lambda weight: self.diffused.project(weight * mask[:, None], nodes)
 
 
-def edge_sight(features: Features, view: View, nodes: Nodes) -> Sight:
-    """Return what some nodes see in a view: weight -> rows of A X W [nodes, dim]."""
+def edge_view(features: Features, view: View, nodes: Nodes) -> ProjectedView:
+    """Return a function of the weight that gives rows of A X W of some nodes [nodes, dim]."""
     operator, mask = view.operator, view.feature_mask
     if isinstance(nodes, Tensor):
         operator = operator.take_rows(nodes).to(nodes.device)
     if isinstance(features, Tensor):
-        return _dense_sight(multiply(operator, features), mask)
+        return _dense_view(multiply(operator, features), mask)
     if isinstance(nodes, Tensor):
         operator, features = _within_reach(operator, features)
     if mask is not None:  # a masked entry instead of a masked row of the weight
@@ -50,7 +50,7 @@ def edge_sight(features: Features, view: View, nodes: Nodes) -> Sight:
     return lambda weight: multiply(operator, project(features, weight))
 
 
-def _dense_sight(rows: Tensor, mask: Tensor | None) -> Sight:
+def _dense_view(rows: Tensor, mask: Tensor | None) -> ProjectedView:
     """Return weight -> rows W with feature columns masked."""
     if mask is None:
         return lambda weight: rows @ weight
