@@ -106,6 +106,17 @@ def test_json_is_one_object_on_stdout(call) -> None:
     assert "1,000 nodes" in err
 
 
+def test_fit_uses_published_settings_and_says_so(call, monkeypatch: pytest.MonkeyPatch) -> None:
+    published = {"sbm": {"hidden": 5, "epochs": 90}}
+    monkeypatch.setattr(qg.GCN, "presets", published)
+    out = call("fit", "sbm", "--method", "gcn", "--set", "epochs=2", "--beside", "gcn", "--json")[1]
+    facts = json.loads(out)
+    words = "published settings for sbm"
+    assert (facts["parameters"]["hidden"], facts["parameters"]["epochs"]) == (5, 2)
+    assert facts["settings"] == f"{words}, epochs=2"
+    assert [row["settings"] for row in facts["comparison"]] == [f"{words}, epochs=2", words]
+
+
 def test_the_method_fits_the_size_of_the_task(call, monkeypatch: pytest.MonkeyPatch) -> None:
     quick = ["fit", "sbm", "--set", "epochs=2", "--json"]
 

@@ -8,6 +8,7 @@ import typer
 from rich.table import Table
 
 from quietgraph.bench.theory import diagnose_on_dataset, read_embeddings
+from quietgraph.bench.variant import parse_variant
 from quietgraph.cli.console import progress_bars, results
 from quietgraph.data.datasets import load_benchmark
 from quietgraph.data.noise import apply_noise
@@ -15,7 +16,7 @@ from quietgraph.data.noise_setting import parse_noise
 from quietgraph.diagnose import BoundSettings, Diagnosis
 from quietgraph.errors import InvalidParameterError
 from quietgraph.files import write_file
-from quietgraph.methods import get_method, load_model
+from quietgraph.methods import load_model
 from quietgraph.report.fit_run import RUN_FILE
 from quietgraph.report.theory_figures import (
     bound_figure,
@@ -53,7 +54,8 @@ def diagnose(
     clean, reference = load_benchmark(source, seed=seed, data_root=data_root)
     if embeddings is None:
         with progress_bars():
-            model = get_method(method)(seed=seed).fit(apply_noise(clean, setting, seed=seed))
+            model = parse_variant(method).estimator(source, seed=seed)
+            model.fit(apply_noise(clean, setting, seed=seed))
         matrix = torch.from_numpy(model.embeddings_)
     else:
         matrix = read_embeddings(embeddings)

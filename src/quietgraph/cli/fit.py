@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from quietgraph.bench.protocol import score
+from quietgraph.bench.variant import Variant, parse_variants
 from quietgraph.cli.console import progress_bars, results, say
 from quietgraph.cli.scale import (
     checkpoints_for,
@@ -31,8 +32,7 @@ from quietgraph.embed.scale.partitions import WHOLE_UP_TO
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph.io import read_corrections
 from quietgraph.graph.io.labels import chance_homophily, edge_homophily
-from quietgraph.methods import NodeClassifier, get_method
-from quietgraph.params import parse_assignments
+from quietgraph.methods import NodeClassifier
 from quietgraph.report.fit_run import FitRun, write_run
 
 DEFAULT_METHOD = "quiet"
@@ -67,8 +67,10 @@ def fit(
     partitions = newer_of(partitions, parts)
     is_partitioned = distributed or partitions != "auto"
     name = method or (DEFAULT_IN_PARTITIONS if is_partitioned else DEFAULT_METHOD)
-    model = _make(name, settings, seed)
-    others = [get_method(name)(seed=seed) for name in beside.split(",") if name]
+    dataset = None if is_path(source) else source
+    model = _estimator(name, settings, dataset, seed)
+    beside_it = parse_variants(filter(None, beside.split(",")))
+    others = [variant.estimator(dataset, seed=seed) for variant in beside_it]
     set_partitions(model, partitions)
     alone = not (others or drop_suspects)
     with enter_world(distributed, model, alone=alone) as world:
@@ -77,7 +79,7 @@ def fit(
         )
         if method is None and observed.graph.num_nodes > WHOLE_UP_TO:
             name = DEFAULT_IN_PARTITIONS
-            model = _make(name, settings, seed)
+            model = _estimator(name, settings, dataset, seed)
         folder = out or Path("runs") / f"{observed.name}-{name}-{seed}"
         checkpoints = checkpoints_for(folder, checkpoint, checkpoint_minutes, world, alone=alone)
         if not world.is_first:
@@ -112,9 +114,14 @@ def fit(
         _print_results(run, folder)
 
 
-def _make(name: str, settings: list[str] | None, seed: int) -> NodeClassifier:
-    chosen = get_method(name)
-    return chosen(**parse_assignments(chosen, split_pairs("--set", settings)), seed=seed)
+def _estimator(
+    method: str, settings: list[str] | None, dataset: str | None, seed: int
+) -> NodeClassifier:
+    """Return the method with the settings published for the dataset, those of --set on top."""
+    own = split_pairs("--set", settings)
+    if "seed" in own:
+        raise InvalidParameterError("the seed is set with --seed, not with --set.")
+    return Variant(method, tuple(own.items())).estimator(dataset, seed=seed)
 
 
 def _observe(
@@ -153,10 +160,10 @@ def _print_results(run: FitRun, folder: Path) -> None:
     scores = {"test accuracy": "test_accuracy", "macro-F1": "test_macro_f1"}
     if run.reference is None:
         scores = {"agreement with held-out labels": "validation_accuracy"}
-    table = Table("method", *scores, "seconds")
+    table = Table("method", *scores, "seconds", "settings")
     for row in run.comparison():
         numbers = [f"{row[name]:.3f}" for name in scores.values()]
-        table.add_row(row["method"], *numbers, f"{row['seconds']:.1f}")
+        table.add_row(row["method"], *numbers, f"{row['seconds']:.1f}", escape(row["settings"]))
     results.print(table)
     results.print(run.suspects_sentence())
     results.print(f"report: {folder / 'report.html'}")

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from quietgraph.bench.protocol import versions
+from quietgraph.bench.variant import settings_words
 from quietgraph.data.noise_setting import NoiseSetting
 from quietgraph.data.observation import Observation, Reference
 from quietgraph.errors import UnwritablePathError
@@ -58,9 +59,18 @@ class FitRun:
         """Return one row of scores per fitted method, this one first."""
         every = {self.model: self.metrics, **self.beside}
         return [
-            {"method": method_name(type(model)), "seconds": model.seconds_, **scores}
+            {
+                "method": method_name(type(model)),
+                "settings": self.settings(model),
+                "seconds": model.seconds_,
+                **scores,
+            }
             for model, scores in every.items()
         ]
+
+    def settings(self, model: NodeClassifier) -> str:
+        """Return whose settings a fitted model has, in words."""
+        return settings_words(model, None if self.reference is None else self.observation.name)
 
     def suspects_sentence(self) -> str:
         """Return how many labels look wrong, and how many of those that are so are among them."""
@@ -87,6 +97,7 @@ class FitRun:
             "source": self.source,
             "method": method_name(type(self.model)),
             "parameters": self.model.get_params(),
+            "settings": self.settings(self.model),
             "noise": str(self.noise),
             "seed": self.model.seed,
             "command": self.command,

@@ -47,10 +47,13 @@ def fit(  # noqa: PLR0917
         ),
     ] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="A parameter of the method: key=value.")
+        list[str] | None,
+        typer.Option(
+            "--set", help="A parameter set otherwise than published or by default: key=value."
+        ),
     ] = None,
     beside: Annotated[
-        str, typer.Option(help="Methods to fit as well and compare with: gcn,gcl-lrr")
+        str, typer.Option(help="Methods to compare with: gcn,gcl-lrr:rank_weight=0")
     ] = "",
     noise: Annotated[
         str, typer.Option(help="Corrupt the labels first: symmetric:0.4, asymmetric:0.4, ...")
@@ -68,7 +71,7 @@ def fit(  # noqa: PLR0917
         typer.Option(help="Corrected labels: CSV with node,label, or an edited suspects.csv."),
     ] = None,
     drop_suspects: Annotated[
-        int, typer.Option(min=0, help="Forget this many suspicious labels and fit again.")
+        int, typer.Option(min=0, help="Drop this many suspicious labels and fit again.")
     ] = 0,
     seed: Annotated[int, typer.Option(help="Decides split, noise and training.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder for the results.")] = None,
