@@ -7,16 +7,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from quietgraph.embed.propagation import multiply, propagate
+from quietgraph.embed.propagation import multiply
 from quietgraph.graph import CSR
 
 _LANES = 8  # narrower rows miss the vector code of the kernel, which is 5 times as fast
 
 
 def propagate_weighted(operator: CSR, dense: Tensor) -> Tensor:
-    """Return operator @ dense for a symmetric operator; gradients reach its values and `dense`."""
+    """Return operator @ dense; gradients reach the operator's values and `dense`."""
     if not operator.values.requires_grad:
-        return propagate(operator, dense)
+        return multiply(operator, dense)
     structure = operator.with_values(operator.values.detach())
     return _WeightedProduct.apply(operator.values, dense, structure)  # type: ignore[no-any-return,no-untyped-call]
 
@@ -37,12 +37,13 @@ class _WeightedProduct(torch.autograd.Function):
     def forward(ctx: Any, values: Tensor, dense: Tensor, operator: CSR) -> Tensor:  # noqa: ARG004
         ctx.operator = operator
         ctx.save_for_backward(dense)
-        return propagate(operator, dense)
+        return multiply(operator, dense)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None, None]:
         (dense,) = ctx.saved_tensors
-        to_dense = propagate(ctx.operator, gradient) if ctx.needs_input_grad[1] else None
+        turned = ctx.operator.transposed() if ctx.needs_input_grad[1] else None
+        to_dense = None if turned is None else multiply(turned, gradient)
         return _sample_products(ctx.operator, gradient, dense), to_dense, None
 
 

@@ -69,7 +69,7 @@ def test_nearest_gives_all_targets_where_there_are_fewer() -> None:
 def test_new_pairs_are_neither_edges_nor_loops_nor_repeated() -> None:
     graph = Graph.from_arrays(np.eye(4), [[0], [1]])
     pairs = new_pairs(graph, torch.tensor([1, 3, 2, 2, 0]), torch.tensor([0, 2, 3, 2, 3]))
-    assert pairs.T.tolist() == [[0, 3], [2, 3]]
+    assert pairs.T.tolist() == [[0, 3], [2, 3], [3, 2]]
 
 
 def test_links_below_the_threshold_leave_the_graph_as_it_is(graph: Graph) -> None:
@@ -79,15 +79,19 @@ def test_links_below_the_threshold_leave_the_graph_as_it_is(graph: Graph) -> Non
     torch.testing.assert_close(linked.operator.to_dense(), plain.to_dense())
 
 
-def test_links_weigh_the_product_and_carry_its_gradient(graph: Graph) -> None:
+@pytest.mark.parametrize("both_ways", [False, True])
+def test_links_weigh_the_product_and_carry_its_gradient(graph: Graph, both_ways: bool) -> None:
     rows = embeddings().requires_grad_()
     first, second = torch.zeros(29, dtype=torch.int64), torch.arange(1, 30)
     pairs = new_pairs(graph, first, second)
-    linked = LinkedGraph.of(graph, pairs, threshold=0.5).link(rows)
+    mutual = torch.full_like(pairs[0], both_ways, dtype=torch.bool)
+    linked = LinkedGraph.of(graph, pairs, threshold=0.5, mutual=mutual).link(rows)
     twin = embeddings().requires_grad_()
     products = twin @ twin.T
     offered = torch.zeros(30, 30)
-    offered[pairs[0], pairs[1]] = offered[pairs[1], pairs[0]] = 1
+    offered[pairs[0], pairs[1]] = 1  # the first node receives
+    if both_ways:
+        offered[pairs[1], pairs[0]] = 1
     weights = graph.adjacency.to_dense() + offered * products * (products >= 0.5) + torch.eye(30)
     torch.testing.assert_close(linked.adjacency.to_dense(), weights.detach())
     scale = weights.sum(dim=1).rsqrt()
@@ -96,6 +100,28 @@ def test_links_weigh_the_product_and_carry_its_gradient(graph: Graph) -> None:
     (linked.operator.values**2).sum().backward()
     (slow**2).sum().backward()
     torch.testing.assert_close(rows.grad, twin.grad)
+
+
+def test_gradients_of_the_linked_network_follow_links_that_lead_one_way(graph: Graph) -> None:
+    torch.manual_seed(0)
+    network = LinkedGCN(6, 4, 3, 0.0)
+    pairs = new_pairs(graph, torch.zeros(29, dtype=torch.int64), torch.arange(1, 30))
+    linked = LinkedGraph.of(graph, pairs, threshold=0.5).link(embeddings())
+    dense, features = linked.operator.to_dense(), F.normalize(graph.features, dim=1)
+    network(linked.operator, features).square().sum().backward()
+    found = [value.grad.clone() for value in network.parameters()]
+    network.zero_grad()
+    hidden = (dense @ features @ network.first.weight + network.first.bias).relu()
+    slow = dense @ hidden @ network.second.weight + network.second.bias
+    slow.square().sum().backward()
+    torch.testing.assert_close(found, [value.grad for value in network.parameters()])
+
+
+def test_the_input_of_the_linked_network_has_no_dropout(graph: Graph) -> None:
+    network, operator = LinkedGCN(6, 4, 3, 0.9).train(), normalised_adjacency(graph)
+    features = F.normalize(graph.features, dim=1)
+    once, again = (network.both(operator, features)[0] for _ in range(2))
+    assert torch.equal(once, again)
 
 
 def test_the_linked_network_equals_the_plain_one_on_plain_edges(graph: Graph) -> None:

@@ -3,9 +3,10 @@ import pytest
 import torch
 
 from quietgraph.graph import block_model
+from quietgraph.methods.base.task import make_task
 from quietgraph.methods.linked import rtgnn
 from quietgraph.methods.linked.edge_predictor import LinkedGraph, new_pairs
-from quietgraph.methods.linked.rtgnn import RTGNN, incoming_weights
+from quietgraph.methods.linked.rtgnn import RTGNN, _Trainer, incoming_weights
 
 
 def test_the_clean_set_is_cleaner_than_the_labels(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,6 +37,19 @@ def test_incoming_weights_sum_to_one_for_the_wanted_nodes() -> None:
     weights = incoming_weights(linked, wanted).to_dense()
     torch.testing.assert_close(weights.sum(dim=1), wanted.float())
     assert not weights.diagonal().any()
+
+
+def test_an_unlabelled_node_receives_from_the_labelled_nodes_that_list_it() -> None:
+    drawn = block_model(120, num_classes=3, generator=np.random.default_rng(0))
+    task = make_task(drawn.graph, np.where(np.arange(120) < 30, drawn.classes, -1), None, 0)[0]
+    pairs = _Trainer(RTGNN(candidates=2), task).graph.pairs
+    from_labelled = task.train[pairs.columns.long()]
+    assert bool((task.train[pairs.rows] != from_labelled).all())
+    # Two for each sender, less those that are edges.
+    sent = torch.bincount(pairs.columns.long(), minlength=120)
+    assert int(sent.max()) == 2
+    received = torch.bincount(pairs.rows, minlength=120)
+    assert int(received[~task.train].sum()) <= 2 * int(task.train.sum())
 
 
 def test_one_labelled_node_per_class_is_enough() -> None:

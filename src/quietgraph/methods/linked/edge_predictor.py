@@ -10,10 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from quietgraph.embed import Propagation, project
+from quietgraph.embed import project
 from quietgraph.embed.weighted import entry_products, propagate_weighted
 from quietgraph.graph import CSR, Features, Graph
-from quietgraph.methods.base.supervised import GCNClassifier, GraphConvolution, drop_features
+from quietgraph.methods.base.supervised import GCNClassifier, GraphConvolution
 from quietgraph.types import Embeddings, Scalar, Scores
 
 MOST_PAIRS = 4_000_000  # candidates in all, so that memory stays linear whatever the settings
@@ -37,12 +37,14 @@ class EdgePredictor(nn.Module):
 
 
 class LinkedGCN(GCNClassifier):
-    """The two-layer network on an operator whose values may be learned."""
+    """The two-layer network on an operator whose values may be learned.
+
+    As in the published code of both methods only the hidden layer has dropout, the input none.
+    """
 
     def both(self, operator: CSR, features: Features) -> tuple[Embeddings, Scores]:
         """Return hidden layer [nodes, hidden] and class scores [nodes, classes]."""
-        dropped = drop_features(features, self.dropout, training=self.training)
-        inside = propagate_weighted(operator, project(dropped, self.first.weight))
+        inside = propagate_weighted(operator, project(features, self.first.weight))
         hidden = (inside + self.first.bias).relu()
         narrow = F.dropout(hidden, self.dropout, self.training) @ self.second.weight
         return hidden, propagate_weighted(operator, narrow) + self.second.bias
@@ -56,38 +58,60 @@ class LinkedGCN(GCNClassifier):
 class LinkedGraph:
     """A graph and candidate pairs that become edges as far as an edge predictor wants them."""
 
-    structure: Propagation
-    pairs: CSR  # one entry per candidate pair, smaller index first
+    pairs: CSR  # one entry per candidate; its row receives from its column
+    structure: CSR  # edges, self-loops and candidates, in the rows that receive
+    order: Tensor  # entry of the structure -> its place in (graph's own, candidates, back)
+    own: Tensor  # weights of the graph's edges and self-loops
+    mutual: Tensor  # candidates that lead both ways
     threshold: float  # lighter links are left out
 
     @classmethod
-    def of(cls, graph: Graph, pairs: Tensor, threshold: float) -> "LinkedGraph":
-        """Return the graph with candidates as `new_pairs` gives them [2, pairs]."""
-        counts = torch.bincount(pairs[0], minlength=graph.num_nodes)
-        pointer = torch.zeros(graph.num_nodes + 1, dtype=torch.int32, device=pairs.device)
-        pointer[1:] = counts.cumsum(0)
-        ones = torch.ones(pairs.shape[1], device=pairs.device)
-        csr = CSR(pointer, pairs[1].int(), ones, (graph.num_nodes, graph.num_nodes))
-        csr.transposed()  # its structure is kept, and every backward pass needs it
-        return cls(Propagation.of(graph, spare_pairs=pairs), csr, threshold)
+    def of(
+        cls, graph: Graph, pairs: Tensor, threshold: float, *, mutual: Tensor | None = None
+    ) -> "LinkedGraph":
+        """Return the graph with candidates as `new_pairs` gives them.
+
+        Args:
+            graph: The graph as given.
+            pairs: Receiving and sending node of every candidate, sorted [2, pairs].
+            threshold: Weight below which a candidate is no link.
+            mutual: Whether a candidate leads both ways [pairs]; by default none does.
+        """
+        mutual = torch.zeros_like(pairs[0], dtype=torch.bool) if mutual is None else mutual
+        loops = torch.arange(graph.num_nodes, device=pairs.device)
+        edges, back = graph.adjacency, pairs[:, mutual].flip(0)
+        rows = torch.cat([edges.rows, loops, pairs[0], back[0]])
+        columns = torch.cat([edges.columns.long(), loops, pairs[1], back[1]])
+        order = torch.argsort(rows * graph.num_nodes + columns)
+        candidates = _structure(pairs[0], pairs[1], graph.num_nodes)
+        candidates.transposed()  # its structure is kept, and every backward pass needs it
+        own = torch.cat([edges.values, torch.ones_like(loops, dtype=edges.values.dtype)])
+        whole = _structure(rows[order], columns[order], graph.num_nodes)
+        return cls(candidates, whole, order, own, mutual.nonzero().squeeze(1), threshold)
 
     def link(self, embeddings: Embeddings) -> "Linked":
         """Return the graph with links z_i . z_j; the gradient reaches the embeddings."""
         products = entry_products(self.pairs, embeddings, embeddings)
         weights = torch.where(products >= self.threshold, products, torch.zeros_like(products))
-        whole = self.structure
-        present = torch.cat(
-            [weights.new_ones(whole.num_edges), weights, weights.new_ones(whole.num_nodes)]
-        )
-        reduced = _without_absent(whole, present.detach() > 0)
-        operator = reduced.operator(present)
-        adjacency = reduced.weights.values * present.detach()[reduced.edge_of_entry]
-        return Linked(operator, reduced.weights.with_values(adjacency))
+        entries = torch.cat([self.own, weights, weights[self.mutual]])[self.order]
+        kept = entries.detach().nonzero().squeeze(1)  # what is absent need not be multiplied
+        rows, columns = self.structure.rows[kept], self.structure.columns[kept]
+        values = entries[kept]
+        size = len(embeddings)
+        degree = torch.zeros(size, device=values.device).index_add(0, rows, values)
+        scale = degree.rsqrt()
+        structure = _structure(rows, columns, size)
+        operator = structure.with_values(values * scale[rows] * scale[columns.long()])
+        return Linked(operator, structure.with_values(values.detach()))
 
 
 @dataclass(frozen=True, eq=False)
 class Linked:
-    """A graph with its links: the normalised operator, and the weights as they are."""
+    """A graph with its links: the normalised operator, and the weights as they are.
+
+    Entries are w_ij / sqrt(d_i d_j) with d the sum of incoming weights, so that links that lead
+    one way make the operator asymmetric.
+    """
 
     operator: CSR  # its values carry the gradient to the links
     adjacency: CSR  # weights of edges, links and self-loops, without gradient
@@ -149,10 +173,9 @@ def nearest(rows: Features, queries: Tensor, targets: Tensor, count: int) -> tup
     return queries.repeat_interleave(count), torch.cat(found)
 
 
-def new_pairs(graph: Graph, first: Tensor, second: Tensor) -> Tensor:
+def new_pairs(graph: Graph, receivers: Tensor, senders: Tensor) -> Tensor:
     """Return the pairs that are neither edges nor loops, once each and sorted [2, pairs]."""
-    low, high = torch.minimum(first, second), torch.maximum(first, second)
-    ids = torch.unique((low * graph.num_nodes + high)[low != high])
+    ids = torch.unique((receivers * graph.num_nodes + senders)[receivers != senders])
     rows, columns = graph.edge_index
     ids = ids[~torch.isin(ids, rows * graph.num_nodes + columns)]
     return torch.stack([ids // graph.num_nodes, ids % graph.num_nodes])
@@ -162,12 +185,8 @@ def _take(rows: Features, picks: Tensor) -> Features:
     return rows.take_rows(picks).to(picks.device) if isinstance(rows, CSR) else rows[picks]
 
 
-def _without_absent(whole: Propagation, present: Tensor) -> Propagation:
-    """Return the structure of the pairs that are present alone: less to multiply."""
-    kept = present[whole.edge_of_entry].nonzero().squeeze(1)
-    weights, rows = whole.weights, whole.weights.rows[kept]
-    pointer = torch.zeros_like(weights.row_pointer)
-    pointer[1:] = torch.bincount(rows, minlength=whole.num_nodes).cumsum(0)
-    csr = CSR(pointer, weights.columns[kept], weights.values[kept], weights.shape)
-    owners = whole.edge_of_entry[kept]
-    return Propagation(csr, owners, whole.num_edges, whole.num_spare, whole.num_nodes)
+def _structure(rows: Tensor, columns: Tensor, size: int) -> CSR:
+    """Return a square matrix of ones at sorted places."""
+    pointer = torch.zeros(size + 1, dtype=torch.int32, device=rows.device)
+    pointer[1:] = torch.bincount(rows, minlength=size).cumsum(0)
+    return CSR(pointer, columns.int(), torch.ones(len(rows), device=rows.device), (size, size))

@@ -32,7 +32,11 @@ _MOST_SURE = 4096  # sure nodes that links lead to; the search is linear in all 
 @final
 @dataclass(kw_only=True, eq=False)
 class NRGNN(NodeClassifier):
-    """Links to labelled nodes and mined pseudo-labels (Dai, Aggarwal and Wang, 2021)."""
+    """Links to labelled nodes and mined pseudo-labels (Dai, Aggarwal and Wang, 2021).
+
+    As in the published code, links to labelled nodes lead both ways, and those to surely
+    predicted nodes one way: the sure node receives.
+    """
 
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "citeseer": {"edge_weight": 3.0},
@@ -50,7 +54,7 @@ class NRGNN(NodeClassifier):
     candidates: int = param(
         0, "labelled nodes each node may be linked to, 0 for all; 4 million links at most", low=0
     )
-    sure_links: int = param(50, "surely predicted nodes each node may be linked to", low=1)
+    sure_links: int = param(50, "surely predicted nodes each node may send to", low=1)
     sure_above: float = param(
         0.8, "probability from which a prediction is sure (p_u)", low=0, high=1
     )
@@ -58,7 +62,7 @@ class NRGNN(NodeClassifier):
     negatives: int = param(50, "weight of non-edges per node in the edge loss (n_n)", low=1)
     edge_weight: float = param(0.03, "weight of the edge loss (alpha)", low=0)
     sure_weight: float = param(1.0, "weight of the sure predictions (beta)", low=0)
-    dropout: float = param(0.5, "share of entries dropped before each layer", low=0, high=0.99)
+    dropout: float = param(0.5, "share of hidden entries dropped", low=0, high=0.99)
     feature_norm: str = param("none", "scaling of feature rows", choices=("l2", "l1", "none"))
     epochs: int = param(200, "training epochs", low=1)
     patience: int | None = param(None, "epochs without better validation before stopping", low=1)
@@ -91,8 +95,10 @@ class _Trainer:
         self.operator = normalised_adjacency(task.graph)
         self.edges = upper_edges(task.graph)
         self.networks = _Networks(method, task).to(task.graph.device)
-        self.candidates = new_pairs(task.graph, *self._similar_labelled())
-        self.mined_graph = self.graph = self._linked(self.candidates)
+        pairs = torch.stack(self._similar_labelled())
+        low, high = pairs.min(dim=0).values, pairs.max(dim=0).values
+        self.candidates = new_pairs(task.graph, low, high)
+        self.mined_graph = self.graph = self._linked(self.candidates[:, :0])
         self.mined = torch.zeros(len(task.labels), task.num_classes, device=task.graph.device)
         self.sure = torch.zeros_like(task.train)
         self.best_mined = self.best = -math.inf
@@ -164,7 +170,7 @@ class _Trainer:
         return nearest(unit, everyone, labelled, min(wanted, most))
 
     def _link_sure(self) -> None:
-        """Offer every unlabelled node links to the sure nodes it has the largest products with."""
+        """Let sure nodes receive from the unlabelled ones that have the largest products."""
         task, chances = self.task, self.mined.max(dim=1).values
         self.sure = ~task.train & (chances > self.method.sure_above)
         if not self.sure.any():
@@ -174,9 +180,16 @@ class _Trainer:
         sure = sure[chances[sure].topk(min(_MOST_SURE, len(sure))).indices]
         unlabelled = (~task.train).nonzero().squeeze(1)
         most = max(1, MOST_PAIRS // len(unlabelled))
-        offered = nearest(self.embeddings, unlabelled, sure, min(self.method.sure_links, most))
-        pairs = torch.cat([self.candidates, new_pairs(task.graph, *offered)], dim=1)
-        self.graph = self._linked(new_pairs(task.graph, *pairs))
+        wanted = min(self.method.sure_links, most)
+        senders, receivers = nearest(self.embeddings, unlabelled, sure, wanted)
+        self.graph = self._linked(new_pairs(task.graph, receivers, senders))
 
-    def _linked(self, pairs: Tensor) -> LinkedGraph:
-        return LinkedGraph.of(self.task.graph, pairs, self.method.link_above)
+    def _linked(self, one_way: Tensor) -> LinkedGraph:
+        """Return the graph with the candidates, which lead both ways, and further pairs."""
+        size = len(self.task.labels)
+        pairs = torch.cat([self.candidates, one_way], dim=1)
+        order = torch.argsort(pairs[0] * size + pairs[1])
+        mutual = order < self.candidates.shape[1]
+        return LinkedGraph.of(
+            self.task.graph, pairs[:, order], self.method.link_above, mutual=mutual
+        )

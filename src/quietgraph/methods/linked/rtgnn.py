@@ -39,8 +39,9 @@ from quietgraph.types import Mask, Scores
 class RTGNN(NodeClassifier):
     """Two peers govern label noise on a graph with learned links (Qian et al., 2023).
 
-    Where the published code slips (sureness by labelled nodes instead of classes, smoothness
-    averaged over edges), this follows what was evidently meant.
+    Candidate links lead one way, as in the published code: a node receives from the nodes that
+    have it among their most similar. Where that code slips (sureness by labelled nodes instead of
+    classes, smoothness averaged over edges), this follows what was evidently meant.
     """
 
     presets: ClassVar[dict[str, dict[str, Any]]] = {
@@ -59,7 +60,7 @@ class RTGNN(NodeClassifier):
     uncertain_weight: float = param(0.1, "weight of uncertain labels", low=0)
     peer_weight: float = param(0.1, "weight of agreement and smoothness (lambda)", low=0)
     sure_above: float = param(0.95, "probability that makes a pseudo-label", low=0, high=1)
-    dropout: float = param(0.5, "share of entries dropped before each layer", low=0, high=0.99)
+    dropout: float = param(0.5, "share of hidden entries dropped", low=0, high=0.99)
     feature_norm: str = param("none", "scaling of feature rows", choices=("l2", "l1", "none"))
     epochs: int = param(200, "training epochs", low=1)
     patience: int | None = param(None, "epochs without better validation before stopping", low=1)
@@ -92,7 +93,8 @@ class _Trainer:
         self.operator = normalised_adjacency(task.graph)
         self.edges = upper_edges(task.graph)
         self.networks = _Networks(method, task).to(task.graph.device)
-        pairs = new_pairs(task.graph, *self._similar_pairs())
+        senders, receivers = self._similar_pairs()
+        pairs = new_pairs(task.graph, receivers, senders)
         self.graph = LinkedGraph.of(task.graph, pairs, method.link_above)
         self.best = -math.inf
 
@@ -159,7 +161,7 @@ class _Trainer:
         return cost + self.method.peer_weight * peer_divergence(first[nodes], second[nodes])
 
     def _similar_pairs(self) -> tuple[Tensor, Tensor]:
-        """Return labelled nodes with unlabelled ones like them, and the other way round."""
+        """Return each labelled node with the unlabelled ones most like it, and the reverse."""
         task = self.task
         labelled, others = (mask.nonzero().squeeze(1) for mask in (task.train, ~task.train))
         unit = normalise_rows(task.graph.features, "l2")
