@@ -80,7 +80,8 @@ def test_gradient_descent_never_raises_its_loss() -> None:
 def ridge_slow(features: Tensor, labels: Tensor, train: Tensor, penalty: float) -> Tensor:
     """Weight and intercept [dim + 1, classes]: normal equations with a free column of ones."""
     rows = features[train]
-    targets = torch.nn.functional.one_hot(labels[train], 3).double() - 1 / 3
+    targets = torch.nn.functional.one_hot(labels[train], 3).double()
+    targets = targets - targets.mean(dim=0)  # how often a class occurs does not count
     scale = (rows - rows.mean(dim=0)).square().sum(dim=1).mean()
     wide = torch.cat([rows, rows.new_ones(len(rows), 1)], dim=1)
     eye = torch.eye(wide.shape[1], dtype=rows.dtype)
@@ -99,6 +100,15 @@ def test_ridge_equals_the_normal_equations(dim: int, penalty: float) -> None:
     sharpness = fit.weight.norm() / slow[:-1].norm()
     found = torch.cat([fit.weight, fit.bias[None]])
     torch.testing.assert_close(found, slow * sharpness, atol=1e-6, rtol=1e-6)
+
+
+def test_ridge_leaves_out_how_often_a_class_occurs() -> None:
+    features, labels, train, validation = problem()
+    twice = torch.cat([torch.arange(60), (train & (labels == 0)).nonzero().squeeze(1)])
+    options = {"train": train[twice], "validation": validation[twice], "num_classes": 3}
+    fit = fit_ridge(features[twice], labels[twice], **options)
+    middle = features[twice][train[twice]].mean(dim=0)
+    torch.testing.assert_close(fit.scores(middle[None]), torch.zeros(1, 3, dtype=torch.float64))
 
 
 def test_ridge_does_not_depend_on_where_the_features_lie() -> None:

@@ -119,7 +119,26 @@ def test_the_gradient_reaches_the_depth_of_the_encoder() -> None:
     graph = graph_of()
     encoder = TEDEncoder(6, 3, generator=torch.Generator().manual_seed(0))
     encoder(graph.features, View(normalised_adjacency(graph))).square().sum().backward()
-    assert float(encoder.depth.grad) != 0
+    assert float(encoder.moved.grad) != 0
+
+
+def test_the_encoder_is_the_filter_of_the_graph_without_self_loops() -> None:
+    graph = graph_of()
+    encoder = TEDEncoder(6, 3, depth=2.0, generator=torch.Generator().manual_seed(0))
+    found = encoder(graph.features, View(normalised_adjacency(graph)))
+    power = power_of(graph, exact_up_to=100)
+    slow = power(graph.features @ encoder.weight, torch.tensor(2.0)) + encoder.bias
+    torch.testing.assert_close(found, slow, atol=1e-4, rtol=1e-4)
+
+
+def test_sixty_steps_can_move_the_depth_by_more_than_a_third() -> None:
+    encoder = TEDEncoder(6, 3, depth=1.0, generator=torch.Generator().manual_seed(0))
+    optimiser = torch.optim.Adam(encoder.parameters(), lr=1e-3)
+    for _ in range(60):
+        optimiser.zero_grad()
+        (encoder.depth - 5).square().backward()
+        optimiser.step()
+    assert float(encoder.depth.detach()) > 1.33
 
 
 def filtered_of(graph: Graph, *, exact_up_to: int) -> FilteredFeatures:

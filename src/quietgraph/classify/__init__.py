@@ -12,6 +12,7 @@ from quietgraph.classify.logistic import logistic_path
 from quietgraph.classify.mixture import fit_mixture, self_trained_ridge
 from quietgraph.classify.smoothing import (
     flattening,
+    is_heterophilous,
     leading_directions,
     neighbour_likeness,
     smooth_rows,
@@ -29,6 +30,7 @@ __all__ = [
     "fit_mixture",
     "fit_ridge",
     "flattening",
+    "is_heterophilous",
     "leading_directions",
     "logistic_path",
     "low_rank_attention",

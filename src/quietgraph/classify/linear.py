@@ -44,9 +44,10 @@ def fit_ridge(
 ) -> LinearFit:
     """Return ridge regression onto centred one-hot labels, the penalty chosen on validation.
 
-    Minimises |Z_L W + 1 b^T - T|^2 + penalty s |W|^2. The intercept b is not penalised; s is the
-    mean squared length of the centred labelled rows, so that a penalty means the same whatever the
-    scale of the features.
+    Minimises |Z W - T|^2 + penalty s |W|^2 over the labelled rows Z less their mean, which gives an
+    intercept without a penalty: the mean labelled row scores 0 for every class. How often a class
+    occurs among few and partly wrong labels does not count. s is the mean squared length of these
+    rows, so that a penalty means the same whatever the scale of the features.
     """
     targets = F.one_hot(labels[train], num_classes).to(features.dtype) - 1 / num_classes
     solutions = ridge_path(features[train], targets, tuple(penalties))
@@ -90,22 +91,22 @@ def ridge_path(
 ) -> dict[float, tuple[Tensor, Tensor]]:
     """Return weight [dim, targets] and intercept [targets] for every penalty.
 
-    One eigendecomposition of the smaller Gram matrix serves all. Rows and targets are centred on
-    their own means, which solves for an intercept without a penalty.
+    One eigendecomposition of the smaller Gram matrix serves all. The rows are centred on their
+    mean, whose scores are 0; the mean of the targets is left out.
     """
-    middle, level = labelled.mean(dim=0), targets.mean(dim=0)
-    rows, wanted = labelled - middle, targets - level
+    middle = labelled.mean(dim=0)
+    rows = labelled - middle
     scale = rows.square().sum(dim=1).mean().clamp_min(torch.finfo(rows.dtype).tiny)
     if len(rows) <= rows.shape[1]:
         values, vectors = torch.linalg.eigh(rows @ rows.T / scale)
-        left, right = rows.T @ vectors / scale, vectors.T @ wanted
+        left, right = rows.T @ vectors / scale, vectors.T @ targets
     else:
         values, vectors = torch.linalg.eigh(rows.T @ rows / scale)
-        left, right = vectors, vectors.T @ (rows.T @ wanted) / scale
+        left, right = vectors, vectors.T @ (rows.T @ targets) / scale
     path = {}
     for penalty in penalties:
         weight = left @ (right / (values.clamp_min(0) + penalty)[:, None])
-        path[penalty] = weight, level - middle @ weight
+        path[penalty] = weight, -(middle @ weight)
     return path
 
 

@@ -51,8 +51,9 @@ def fit_mixture(
 def self_trained_ridge(rows: Embeddings, chances: Probabilities) -> tuple[Tensor, Tensor]:
     """Return weight [dim, classes] and intercept [classes] of ridge regression on all nodes.
 
-    Soft labels are the targets and nodes count by their certainty; the intercept is not
-    penalised. Scores are rows @ weight + intercept.
+    Soft labels are the targets and nodes count by their certainty. The intercept is not
+    penalised, and how often a class occurs does not count: the mean row scores 0. Scores are
+    rows @ weight + intercept.
 
     Args:
         rows: One row per node [nodes, dim].
@@ -60,13 +61,13 @@ def self_trained_ridge(rows: Embeddings, chances: Probabilities) -> tuple[Tensor
     """
     weight = chances.max(dim=1).values[:, None]
     targets = chances - 1 / chances.shape[1]
-    middle, level = ((weight * each).sum(dim=0) / weight.sum() for each in (rows, targets))
+    middle = (weight * rows).sum(dim=0) / weight.sum()
     centred = rows - middle
     gram = centred.T @ (weight * centred) / len(rows)
     penalty = gram.diagonal().mean() * torch.eye(len(gram), dtype=rows.dtype, device=rows.device)
     right = centred.T @ (weight * targets) / len(rows)
     solution: Tensor = torch.linalg.solve(gram + penalty, right)
-    return solution, level - middle @ solution
+    return solution, -(middle @ solution)
 
 
 def _trust(chances: Tensor, given: Tensor) -> Tensor:

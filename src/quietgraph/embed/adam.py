@@ -15,15 +15,16 @@ State = dict[int, dict[str, Tensor]]  # of each parameter by its position: step,
 
 
 class Adam:
-    """Adam over groups of parameters that may differ in weight decay."""
+    """Adam over groups of parameters that may differ in step size and weight decay."""
 
     def __init__(
         self, groups: Sequence[dict[str, Any]], *, learning_rate: float, weight_decay: float = 0.0
     ) -> None:
-        """Args: groups with `params` and, where it differs, `weight_decay`; the step size."""
-        self.learning_rate = learning_rate
-        self.groups: list[tuple[list[nn.Parameter], float]] = [
-            (list(group["params"]), group.get("weight_decay", weight_decay)) for group in groups
+        """Args: groups with `params` and, where they differ, `lr` and `weight_decay`."""
+        usual = {"lr": learning_rate, "weight_decay": weight_decay}
+        self.groups: list[tuple[list[nn.Parameter], dict[str, float]]] = [
+            (list(group["params"]), {name: group.get(name, value) for name, value in usual.items()})
+            for group in groups
         ]
         self.state: State = {}
 
@@ -41,7 +42,7 @@ class Adam:
     def step(self) -> None:
         """Move every parameter that has a gradient."""
         first = 0
-        for parameters, weight_decay in self.groups:
+        for parameters, settings in self.groups:
             moving = [
                 (parameter, parameter.grad, self._state_of(first + place, parameter))
                 for place, parameter in enumerate(parameters)
@@ -49,7 +50,7 @@ class Adam:
             ]
             first += len(parameters)
             if moving:
-                self._move(moving, weight_decay)
+                _move(moving, settings)
 
     def load_state(self, state: State) -> None:
         """Continue from the state of another optimiser of the same parameters."""
@@ -68,23 +69,24 @@ class Adam:
             }
         return self.state[index]
 
-    def _move(
-        self, moving: list[tuple[nn.Parameter, Tensor, dict[str, Tensor]]], weight_decay: float
-    ) -> None:
-        states = [state for _, _, state in moving]
-        adam(
-            [parameter for parameter, _, _ in moving],
-            [gradient for _, gradient, _ in moving],
-            [state["exp_avg"] for state in states],
-            [state["exp_avg_sq"] for state in states],
-            [],
-            [state["step"] for state in states],
-            fused=True,
-            amsgrad=False,
-            beta1=0.9,
-            beta2=0.999,
-            lr=self.learning_rate,
-            weight_decay=weight_decay,
-            eps=1e-8,
-            maximize=False,
-        )
+
+def _move(
+    moving: list[tuple[nn.Parameter, Tensor, dict[str, Tensor]]], settings: dict[str, float]
+) -> None:
+    states = [state for _, _, state in moving]
+    adam(
+        [parameter for parameter, _, _ in moving],
+        [gradient for _, gradient, _ in moving],
+        [state["exp_avg"] for state in states],
+        [state["exp_avg_sq"] for state in states],
+        [],
+        [state["step"] for state in states],
+        fused=True,
+        amsgrad=False,
+        beta1=0.9,
+        beta2=0.999,
+        lr=settings["lr"],
+        weight_decay=settings["weight_decay"],
+        eps=1e-8,
+        maximize=False,
+    )

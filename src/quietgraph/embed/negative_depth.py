@@ -20,6 +20,8 @@ from quietgraph.types import Embeddings, Scalar
 FLOOR = 1e-2
 DEGREE = 16
 LOWEST_DEPTH, HIGHEST_DEPTH = -5.0, 20.0
+DEPTH_STARTS = (-1.0, 1.0, 7.0)  # the loss is not convex in the depth
+_DEPTH_PACE = 10.0  # steps of the depth, in step sizes of the other parameters
 
 
 class Power(Protocol):
@@ -100,10 +102,14 @@ def power_of(graph: Graph, *, floor: float = FLOOR, exact_up_to: int) -> Power:
 
 
 class TEDEncoder(nn.Module):
-    """H = Q^d X W + b, or its ReLU, with a trainable depth d; for graphs of unlike neighbours.
+    """H = Q^d X W + b, or its ReLU, with a trainable depth d, for heterophilous graphs.
 
-    Q comes from the operator of the view, so that dropped edges are seen by the filter.
+    Q comes from the operator of the view less its self-loops, so that the filter sees dropped
+    edges. The depth moves ten times as fast as the weights: Adam's steps do not depend on the
+    scale of a gradient, so that 60 steps of 1e-3 would leave it where it starts.
     """
+
+    start: Tensor
 
     def __init__(
         self,
@@ -117,20 +123,40 @@ class TEDEncoder(nn.Module):
         super().__init__()
         self.weight = glorot(num_features, dim, generator=generator)
         self.bias = nn.Parameter(torch.zeros(dim))
-        self.depth = nn.Parameter(torch.tensor(depth))
+        self.register_buffer("start", torch.tensor(depth))
+        self.moved = nn.Parameter(torch.zeros(()))
         self.output = output
+
+    @property
+    def depth(self) -> Scalar:
+        """The depth as it is now, kept where its powers are numbers."""
+        return (self.start + _DEPTH_PACE * self.moved).clamp(LOWEST_DEPTH, HIGHEST_DEPTH)
 
     def forward(self, features: Features, view: View, nodes: Tensor | None = None) -> Embeddings:
         """Return the embeddings of all nodes, or of those asked for [nodes, dim]."""
         weight: Tensor = self.weight
         if view.feature_mask is not None:  # a masked column is a row of W that counts 0
             weight = weight * view.feature_mask[:, None]
-        depth = self.depth.clamp(LOWEST_DEPTH, HIGHEST_DEPTH)
-        power = PolynomialPower(view.operator)
+        power = PolynomialPower(without_self_loops(view.operator))
         if nodes is not None:
             power = power.at(nodes)
-        embeddings = power(project(features, weight), depth) + self.bias
+        embeddings = power(project(features, weight), self.depth) + self.bias
         return embeddings.relu() if self.output == "relu" else embeddings
+
+
+def without_self_loops(operator: CSR) -> CSR:
+    """Return D^-1/2 A D^-1/2 from (D + I)^-1/2 (A + I) (D + I)^-1/2.
+
+    The diagonal of the latter tells the degrees; a node without edges gets a row of zeros.
+    """
+    rows, columns = operator.rows, operator.columns.long()
+    loops = rows == columns
+    share = torch.zeros(operator.shape[0], dtype=operator.values.dtype, device=rows.device)
+    share[rows[loops]] = operator.values[loops]  # 1 / (d + 1)
+    alone = (share == 0) | (share > 1 - 1e-6)
+    scale = torch.where(alone, torch.zeros_like(share), (1 - share).rsqrt())
+    values = operator.values * scale[rows] * scale[columns]
+    return operator.with_values(values.masked_fill(loops, 0.0))
 
 
 def _eigenvalues(of_operator: Tensor, floor: float) -> Tensor:

@@ -9,7 +9,12 @@ from torch import Tensor, nn
 
 from quietgraph.embed import History, Schedule, normalise_rows, train
 from quietgraph.embed.filtered_features import FilteredFeatures, filtered_features
-from quietgraph.embed.negative_depth import HIGHEST_DEPTH, LOWEST_DEPTH, power_of
+from quietgraph.embed.negative_depth import (
+    DEPTH_STARTS,
+    HIGHEST_DEPTH,
+    LOWEST_DEPTH,
+    power_of,
+)
 from quietgraph.graph import Graph
 from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.supervised import validation_score
@@ -17,7 +22,6 @@ from quietgraph.methods.base.task import Fitted, Task
 from quietgraph.params import param
 from quietgraph.types import Embeddings, Scores
 
-_STARTS = (-1.0, 1.0, 7.0)
 _TRIAL_SHARE = 5  # a trial of a start has this part of the epochs
 
 
@@ -78,7 +82,7 @@ class TEDGCN(NodeClassifier):
         start = self.initial_depth
         if start is None:  # the loss is not convex in the depth: try short trainings
             trials = max(1, self.epochs // _TRIAL_SHARE)
-            best = {depth: self._train(task, filtered, depth, trials)[2] for depth in _STARTS}
+            best = {depth: self._train(task, filtered, depth, trials)[2] for depth in DEPTH_STARTS}
             start = max(best, key=best.__getitem__)
         module, history, _ = self._train(task, filtered, start, self.epochs)
         state = {**module.state_dict(), "num_features": torch.tensor(task.graph.num_features)}

@@ -6,7 +6,7 @@ import torch
 
 import quietgraph as qg
 from quietgraph.bench.protocol import Run, execute
-from quietgraph.classify import low_rank_attention
+from quietgraph.classify import is_heterophilous, low_rank_attention
 from quietgraph.diagnose import gram_eigenvalues, kernel_complexity
 from quietgraph.methods import EmbeddingCache, use_cache
 from quietgraph.testing import small_problem
@@ -127,12 +127,61 @@ def test_new_nodes_are_classified_like_old_ones() -> None:
 
 
 @pytest.mark.parametrize("name", ["gcl-lrr", "gcl-lr-attention"])
-def test_graphs_of_unlike_neighbours_get_an_encoder_of_trainable_depth(name: str) -> None:
+def test_the_filter_of_trainable_depth_learns_its_depth(name: str) -> None:
     model = fit(name, encoder="tedgcn", depth=-0.5)
-    depth = float(model.state_["encoder.depth"])
-    assert depth != -0.5  # it was trained
+    assert float(model.state_["encoder.moved"]) != 0
+    assert model.notes_["depth"] != -0.5
     assert "encoder.first" not in model.state_
-    assert qg.get_method(name).presets["texas"]["encoder"] == "tedgcn"
+    assert torch.equal(torch.from_numpy(model.embeddings_), torch.from_numpy(again(model)))
+
+
+def again(model):
+    problem, _, _ = small_problem(num_nodes=150)
+    return model.embed(problem.graph)
+
+
+def heterophilous_problem():
+    """A graph whose edges lead to other classes and whose attributes tell the class."""
+    draws = np.random.default_rng(0)
+    classes = np.arange(120) % 3
+    features = np.eye(3)[classes] + 0.3 * draws.standard_normal((120, 3))
+    ends = draws.integers(0, 120, (2, 900))
+    edges = ends[:, classes[ends[0]] != classes[ends[1]]]
+    graph = qg.Graph.from_arrays(np.abs(features), edges)
+    return graph, np.where(np.arange(120) < 60, classes, -1), np.arange(120) % 2 == 0
+
+
+def test_on_heterophilous_graphs_validation_labels_choose_encoder_and_start() -> None:
+    graph, labels, validation = heterophilous_problem()
+    chosen = qg.get_method("gcl-lr-attention")(**QUICK).fit(graph, labels, validation)
+    candidates = chosen._candidates(chosen.task_)
+    assert [(each.encoder, each.depth) for each in candidates] == [
+        ("gcn", None), ("tedgcn", -1.0), ("tedgcn", 1.0), ("tedgcn", 7.0)
+    ]  # fmt: skip
+    accuracies = [
+        each.fit(graph, labels, validation).notes_["validation_accuracy"] for each in candidates
+    ]
+    assert chosen.notes_["validation_accuracy"] == max(accuracies)
+    assert int(chosen.state_["smoothing"]) == 0
+
+
+def test_where_neighbours_are_alike_one_encoder_is_trained() -> None:
+    model = fit("gcl-lr-attention")
+    (only,) = model._candidates(model.task_)
+    assert only.encoder == "gcn"
+    assert int(model.state_["smoothing"]) == 10
+
+
+def test_a_graph_is_heterophilous_only_if_labels_and_attributes_say_so() -> None:
+    graph, labels, _ = heterophilous_problem()
+    alike = qg.Graph.from_arrays(np.repeat(np.eye(6), 20, axis=0), graph.edge_index)
+    blocks = np.arange(120) // 20
+    inside = [(i, j) for i in range(120) for j in range(i) if blocks[i] == blocks[j]]
+    homophilous = qg.Graph.from_arrays(np.repeat(np.eye(6), 20, axis=0), np.array(inside))
+    assert is_heterophilous(graph, torch.from_numpy(labels))
+    assert not is_heterophilous(homophilous, torch.from_numpy(labels))  # attributes agree
+    assert not is_heterophilous(graph, torch.zeros(120, dtype=torch.int64))  # labels agree
+    assert not is_heterophilous(alike, torch.full((120,), -1))  # nothing known
 
 
 @pytest.mark.data

@@ -91,7 +91,8 @@ def test_self_trained_ridge_solves_its_weighted_normal_equations() -> None:
     wide = torch.cat([rows, rows.new_ones(40, 1)], dim=1)
     penalty = torch.eye(6, dtype=torch.float64) * (sure * centred.square()).sum() / 5
     penalty[-1, -1] = 0
-    slow = torch.linalg.solve(wide.T @ (sure * wide) + penalty, wide.T @ (sure * (chances - 1 / 3)))
+    targets = chances - (sure * chances).sum(dim=0) / sure.sum()
+    slow = torch.linalg.solve(wide.T @ (sure * wide) + penalty, wide.T @ (sure * targets))
     weight, bias = self_trained_ridge(rows, chances)
     torch.testing.assert_close(torch.cat([weight, bias[None]]), slow)
 

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
+import torch
 from torch import Tensor, nn
 
 from quietgraph.classify import (
@@ -12,6 +13,7 @@ from quietgraph.classify import (
     centre_rows,
     fit_linear,
     fit_ridge,
+    is_heterophilous,
     mean_direction,
     smooth_rows,
 )
@@ -27,6 +29,7 @@ from quietgraph.embed import (
     normalised_adjacency,
     train_embeddings,
 )
+from quietgraph.embed.negative_depth import DEPTH_STARTS, HIGHEST_DEPTH, LOWEST_DEPTH
 from quietgraph.embed.scale.block_inference import encode_in_blocks
 from quietgraph.embed.scale.distributed import current_world
 from quietgraph.embed.scale.partitions import (
@@ -39,8 +42,8 @@ from quietgraph.embed.scale.partitions import (
 from quietgraph.graph import Graph
 from quietgraph.methods.base.cache import Embedded
 from quietgraph.methods.base.node_classifier import NodeClassifier
-from quietgraph.methods.base.task import Task
-from quietgraph.methods.base.two_stage import Decision
+from quietgraph.methods.base.task import Fitted, Task
+from quietgraph.methods.base.two_stage import Decision, fit_two_stages
 from quietgraph.methods.low_rank.large_features import (
     in_blocks,
     is_large,
@@ -56,6 +59,8 @@ _CLASSIFIERS: dict[str, Callable[..., LinearFit]] = {
     "gradient-descent": fit_linear,
 }
 _ENCODER = "encoder."
+_SMOOTHING = 10  # propagations, where neighbours are alike
+_FILTERED = 50_000  # most edges for which filters of trainable depth are tried unasked
 
 
 @dataclass(kw_only=True, eq=False)
@@ -63,17 +68,19 @@ class LowRankContrast(NodeClassifier):
     """Contrastive embeddings of low rank, and a linear transductive classifier on them."""
 
     first_stage: ClassVar[str] = "low-rank contrast"
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
-        "texas": {"encoder": "tedgcn"},
-        "chameleon": {"encoder": "tedgcn"},
-    }
 
     encoder: str = param(
-        "gcn",
-        "two graph convolutions, or a filter of trainable depth for graphs of unlike neighbours",
-        choices=("gcn", "tedgcn"),
+        "auto",
+        "two graph convolutions (gcn), a filter of trainable depth (tedgcn), or on heterophilous "
+        "graphs what validation labels prefer (auto)",
+        choices=("auto", "gcn", "tedgcn"),
     )
-    depth: float = param(-1.0, "depth at which the tedgcn encoder starts", low=-5, high=20)
+    depth: float | None = param(
+        None,
+        "depth at which the tedgcn encoder starts; none tries -1, 1 and 7",
+        low=LOWEST_DEPTH,
+        high=HIGHEST_DEPTH,
+    )
     hidden: int = param(256, "width of the gcn encoder's hidden layer", low=1)
     dim: int = param(256, "width of the embeddings (d)", low=1)
     output: str = param("linear", "activation of the output", choices=("linear", "relu"))
@@ -108,8 +115,12 @@ class LowRankContrast(NodeClassifier):
         1, "partitions that one step trains on", low=1, old_name="parts_per_step"
     )
     centre: bool = param(True, "unit rows less their mean before classifying", after_embedding=True)
-    smoothing: int = param(
-        0, "propagations that average the features over neighbours", low=0, after_embedding=True
+    smoothing: int | None = param(
+        0,
+        "propagations that average the features over neighbours; none: 10, on heterophilous "
+        "graphs 0",
+        low=0,
+        after_embedding=True,
     )
     classifier: str = param(
         "ridge",
@@ -127,6 +138,27 @@ class LowRankContrast(NodeClassifier):
     def train_along(self, graph: Graph) -> None:
         """Train beside the first process, which keeps the result and goes on alone."""
         self._train(graph.to(self._device()), self.seed)
+
+    def _fit(self, task: Task) -> Fitted:
+        """Fit with every encoder in question and return what validation labels prefer."""
+        fits = [fit_two_stages(each, task) for each in self._candidates(task)]
+        best = max(fits, key=lambda fitted: fitted.notes["validation_accuracy"])
+        encoder = self._encoder_of(best.state, task.graph.num_features)
+        if not isinstance(encoder, TEDEncoder):
+            return best
+        return replace(best, notes={**best.notes, "depth": float(encoder.depth.detach())})
+
+    def _candidates(self, task: Task) -> list[Self]:
+        """Return copies of this estimator, one for each encoder in question."""
+        plain = replace(self, encoder="gcn", depth=None)
+        starts = DEPTH_STARTS if self.depth is None else (self.depth,)
+        filters = [replace(self, encoder="tedgcn", depth=start) for start in starts]
+        if self.encoder == "tedgcn":
+            return filters
+        small = task.graph.num_edges <= _FILTERED and current_world().size == 1
+        if self.encoder == "auto" and small and is_heterophilous(task.graph, task.labels):
+            return [plain, *filters]
+        return [plain]
 
     def _embed(self, graph: Graph, seed: int) -> Embedded:
         encoder, history = self._train(graph, seed)
@@ -158,8 +190,9 @@ class LowRankContrast(NodeClassifier):
     def _decide(self, embedded: Embedded, task: Task) -> Decision:
         embeddings = embedded.embeddings
         mean = _mean_direction(embeddings)
-        rows = self._rows(embeddings, task.graph, mean)
-        state = {"mean": mean, **self._survey(rows)}
+        steps = self._smoothing_steps(task)
+        rows = self._rows(embeddings, task.graph, mean, steps)
+        state = {"mean": mean, "smoothing": torch.tensor(steps), **self._survey(rows)}
         # Of a large graph only labelled nodes get their features at once, all others in blocks.
         large = is_large(embeddings)
         seen = task.train | task.validation if large else slice(None)
@@ -176,19 +209,25 @@ class LowRankContrast(NodeClassifier):
         notes = {self.classifier: fit.chosen, "validation_accuracy": fit.validation_accuracy}
         return Decision(scores, state, notes)
 
-    def _rows(self, embeddings: Embeddings, graph: Graph, mean: Tensor) -> Embeddings:
+    def _smoothing_steps(self, task: Task) -> int:
+        if self.smoothing is not None:
+            return self.smoothing
+        # Averages over neighbours of other classes carry nothing.
+        return 0 if is_heterophilous(task.graph, task.labels) else _SMOOTHING
+
+    def _rows(self, embeddings: Embeddings, graph: Graph, mean: Tensor, steps: int) -> Embeddings:
         """Return embeddings centred and averaged over neighbours, as far as asked for."""
         if not is_large(embeddings):
             rows = centre_rows(embeddings, mean) if self.centre else embeddings
-            if self.smoothing == 0:
+            if steps == 0:
                 return rows
-            return smooth_rows(normalised_adjacency(graph), rows, steps=self.smoothing)
+            return smooth_rows(normalised_adjacency(graph), rows, steps=steps)
         rows = embeddings
         if self.centre:
             rows = in_blocks(lambda block: centre_rows(embeddings[block], mean), len(embeddings))
-        if self.smoothing == 0:
+        if steps == 0:
             return rows
-        return smooth_in_blocks(graph.adjacency, rows, steps=self.smoothing)
+        return smooth_in_blocks(graph.adjacency, rows, steps=steps)
 
     def _survey(self, rows: Embeddings) -> dict[str, Tensor]:  # noqa: ARG002
         """Return what the features need to know of all rows."""
@@ -208,25 +247,32 @@ class LowRankContrast(NodeClassifier):
 
     def embed_new(self, graph: Graph, state: dict[str, Tensor]) -> Embeddings:
         """Return what a trained encoder makes of a graph that it has not seen [nodes, dim]."""
-        encoder = self._encoder(graph.num_features, seed=0).to(graph.device)
-        encoder.load_state_dict(
-            {
-                name.removeprefix(_ENCODER): value
-                for name, value in state.items()
-                if name.startswith(_ENCODER)
-            }
-        )
+        encoder = self._encoder_of(state, graph.num_features).to(graph.device)
         return self._encode(encoder, graph)
+
+    def _encoder_of(self, state: dict[str, Tensor], num_features: int) -> nn.Module:
+        """Return the encoder whose weights a fitted state holds."""
+        weights = {
+            name.removeprefix(_ENCODER): value
+            for name, value in state.items()
+            if name.startswith(_ENCODER)
+        }
+        kind = "tedgcn" if "start" in weights else "gcn"
+        encoder = replace(self, encoder=kind)._encoder(num_features, seed=0)
+        encoder.load_state_dict(weights)
+        return encoder
 
     def _apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
         embeddings = self.embed_new(graph, state)
-        return self._classify(self._rows(embeddings, graph, state["mean"]), state), embeddings
+        rows = self._rows(embeddings, graph, state["mean"], int(state["smoothing"]))
+        return self._classify(rows, state), embeddings
 
     def _encoder(self, num_features: int, seed: int) -> nn.Module:
         draws = torch_generator(seed, "encoder")
         if self.encoder == "tedgcn":
+            depth = DEPTH_STARTS[0] if self.depth is None else self.depth
             return TEDEncoder(
-                num_features, self.dim, output=self.output, depth=self.depth, generator=draws
+                num_features, self.dim, output=self.output, depth=depth, generator=draws
             )
         return GCNEncoder(num_features, self.hidden, self.dim, output=self.output, generator=draws)
 

@@ -1,7 +1,7 @@
 """GCL-LR-Attention: GCL-LRR with low-rank attention before the classifier."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import final
 
 import torch
 import torch.nn.functional as F
@@ -18,13 +18,12 @@ from quietgraph.types import Embeddings
 class GCLLRAttention(LowRankContrast):
     """Low-rank contrastive embeddings, attention, linear classifier (GCL-LR-Attention)."""
 
-    # Averages over neighbours of other classes carry nothing.
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
-        name: {**settings, "smoothing": 0} for name, settings in LowRankContrast.presets.items()
-    }
-
-    smoothing: int = param(
-        10, "propagations that average the features over neighbours", low=0, after_embedding=True
+    smoothing: int | None = param(
+        None,
+        "propagations that average the features over neighbours; none: 10, on heterophilous "
+        "graphs 0",
+        low=0,
+        after_embedding=True,
     )
     attention: str = param(
         "residual",
