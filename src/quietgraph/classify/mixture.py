@@ -16,7 +16,7 @@ def fit_mixture(
     train: Mask,
     num_classes: int,
     *,
-    sharpness: float,
+    concentration: float,
     noisy: bool,
 ) -> tuple[Tensor, Tensor]:
     """Return weight [dim, classes] and bias [classes] of a mixture of spherical clusters.
@@ -31,7 +31,7 @@ def fit_mixture(
         labels: Class codes [nodes].
         train: The labelled nodes to learn from [nodes].
         num_classes: Number of classes.
-        sharpness: How concentrated the clusters are (kappa).
+        concentration: How concentrated the clusters are (kappa).
         noisy: Whether to model wrong labels.
     """
     given = F.one_hot(labels[train], num_classes).to(rows.dtype)
@@ -39,13 +39,13 @@ def fit_mixture(
     means = F.normalize(given.T @ labelled, dim=1)
     shares = torch.full((num_classes,), 1 / num_classes, dtype=rows.dtype, device=rows.device)
     for _ in range(_ITERATIONS):
-        chances = (sharpness * rows @ means.T + shares.log()).softmax(dim=1)
+        chances = (concentration * rows @ means.T + shares.log()).softmax(dim=1)
         trusted = _trust(chances[train], given) if noisy else given
         pull = trusted.T @ labelled / len(labelled) + _UNLABELLED * chances.T @ rows / len(rows)
         means = F.normalize(pull, dim=1)
         shares = chances.mean(dim=0).sqrt()
         shares = (shares / shares.sum()).clamp_min(1e-12)
-    return sharpness * means.T, shares.log()
+    return concentration * means.T, shares.log()
 
 
 def self_trained_ridge(rows: Embeddings, chances: Probabilities) -> tuple[Tensor, Tensor]:

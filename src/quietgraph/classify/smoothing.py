@@ -83,7 +83,7 @@ def attributes_of(graph: Graph, *, seed: int, most_columns: int = 1024) -> tuple
     return graph.once("attributes", compute)
 
 
-def neighbour_likeness(
+def neighbour_similarity(
     edges: Tensor, attributes: Tensor, *, most_edges: int = 5000, generator: torch.Generator
 ) -> float:
     """Return the mean cosine of neighbours' attributes less their mean; 0 is that of any two nodes.
@@ -163,7 +163,7 @@ def leading_directions(matrix: Tensor, rank: int, *, generator: torch.Generator)
     return right[:rank].T.contiguous()
 
 
-def flattening(rows: Embeddings, rank: int) -> Tensor:
+def cluster_projection(rows: Embeddings, rank: int) -> Tensor:
     """Return the map onto leading directions with square-rooted singular values [dim, rank].
 
     Clusters are found more easily when no single direction dominates.

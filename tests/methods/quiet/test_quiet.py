@@ -7,10 +7,10 @@ import torch.nn.functional as F
 
 import quietgraph as qg
 from quietgraph.classify import (
+    cluster_projection,
     fit_mixture,
-    flattening,
     leading_directions,
-    neighbour_likeness,
+    neighbour_similarity,
     self_trained_ridge,
     smooth_rows,
     smoothed_attributes,
@@ -20,13 +20,8 @@ from quietgraph.classify import (
 from quietgraph.embed import Propagation, normalised_adjacency
 from quietgraph.graph import CSR
 from quietgraph.methods.base.task import Task
-from quietgraph.methods.quiet.pool import (
-    Candidate,
-    better_names,
-    class_biases,
-    mend_labels,
-    renamed,
-)
+from quietgraph.methods.quiet.candidates import Candidate, class_permutations, permuted
+from quietgraph.methods.quiet.ensemble import Ensemble, class_adjustment, correct_labels
 from quietgraph.rng import torch_generator
 from quietgraph.testing import small_problem
 
@@ -68,7 +63,7 @@ def test_leading_directions_are_those_of_the_svd() -> None:
 def test_flattening_bears_with_columns_that_are_nearly_nothing() -> None:
     rows = torch.randn(60, 40, generator=torch_generator(0))
     rows[:, 3:] *= 1e-24
-    flat = rows @ flattening(rows, 20)
+    flat = rows @ cluster_projection(rows, 20)
     assert flat.isfinite().all()
     torch.testing.assert_close(
         flat[:, -3:].T @ flat[:, -3:], torch.diag(torch.linalg.svdvals(rows)[:3].flip(0))
@@ -79,7 +74,7 @@ def test_flattening_square_roots_the_singular_values() -> None:
     rows = torch.randn(50, 6, generator=torch_generator(0), dtype=torch.float64)
     left, values, _ = torch.linalg.svd(rows, full_matrices=False)
     exact = F.normalize((left * values.sqrt())[:, :3], dim=1)
-    fast = F.normalize(rows @ flattening(rows, 3), dim=1)
+    fast = F.normalize(rows @ cluster_projection(rows, 3), dim=1)
     torch.testing.assert_close(fast @ fast.T, exact @ exact.T, atol=1e-8, rtol=1e-8)
 
 
@@ -107,7 +102,7 @@ def test_clusters_find_the_classes_though_labels_are_wrong() -> None:
     labels = torch.where(wrong, (classes + shift) % 3, classes)
     train = torch.arange(300) < 60
     for noisy in (False, True):
-        weight, bias = fit_mixture(rows, labels, train, 3, sharpness=10.0, noisy=noisy)
+        weight, bias = fit_mixture(rows, labels, train, 3, concentration=10.0, noisy=noisy)
         assert float(((rows @ weight + bias).argmax(dim=1) == classes).float().mean()) > 0.9
 
 
@@ -120,12 +115,12 @@ def quiet(**parameters):
     return qg.get_method("quiet")(epochs=5, **parameters).fit(*fit_arguments())
 
 
-def test_the_committee_counts_its_members_by_validation_and_tells_so() -> None:
-    shares = list(quiet().notes_.values())
-    assert sum(shares) == pytest.approx(1)
-    assert shares == sorted(shares, reverse=True)
+def test_ensemble_weights_follow_validation_accuracy_and_are_noted() -> None:
+    weights = list(quiet().notes_.values())
+    assert sum(weights) == pytest.approx(1)
+    assert weights == sorted(weights, reverse=True)
     best_only = list(quiet(ensemble_temperature=0).notes_.values())
-    assert len(best_only) < len(shares)
+    assert len(best_only) < len(weights)
     assert len(set(best_only)) == 1  # the best, or those level with it
 
 
@@ -141,11 +136,11 @@ def test_a_pool_of_one_family_has_no_other(family: str) -> None:
 
 
 def pool_names(families: str) -> set[str]:
-    """Return everyone in the pool: with endless caution nobody is too far behind."""
+    """Return all candidates: at an infinite temperature every one has a weight."""
     return set(quiet(families=families, ensemble_temperature=1e6, correction_rounds=0).notes_)
 
 
-def test_own_attributes_join_the_pool_only_where_neighbours_are_not_alike() -> None:
+def test_own_attributes_are_candidates_only_on_heterophilic_graphs() -> None:
     for alike in (False, True):
         graph, labels, validation, _ = drawn_neighbours(alike=alike)
         model = qg.Quiet(epochs=5, ensemble_temperature=1e6, correction_rounds=0).fit(
@@ -155,7 +150,7 @@ def test_own_attributes_join_the_pool_only_where_neighbours_are_not_alike() -> N
     assert all("own" in name for name in pool_names("own"))
 
 
-def test_own_attributes_lead_where_neighbours_say_nothing() -> None:
+def test_own_attributes_lead_where_edges_say_nothing() -> None:
     graph, labels, validation, classes = drawn_neighbours(alike=False)
 
     def hits(families: str) -> float:
@@ -179,22 +174,22 @@ def drawn_neighbours(*, alike: bool):
     return graph, labels, (np.arange(300) >= 60) & (labels >= 0), classes
 
 
-def test_likeness_of_neighbours_is_their_mean_cosine_less_the_mean_row() -> None:
+def test_similarity_of_neighbours_is_their_mean_cosine_less_the_mean_row() -> None:
     graph = small_problem()[0].graph
     rows = graph.features - graph.features.mean(dim=0)
     cosines = F.normalize(rows, dim=1) @ F.normalize(rows, dim=1).T
     slow = float(cosines[graph.adjacency.to_dense() > 0].mean())
     draws = torch_generator(0)
-    assert neighbour_likeness(graph.edge_index, graph.features, generator=draws) == pytest.approx(
+    assert neighbour_similarity(graph.edge_index, graph.features, generator=draws) == pytest.approx(
         slow, abs=1e-5
     )
     few = [
-        neighbour_likeness(graph.edge_index, graph.features, most_edges=50, generator=draws)
+        neighbour_similarity(graph.edge_index, graph.features, most_edges=50, generator=draws)
         for _ in range(200)
     ]
     assert np.mean(few) == pytest.approx(slow, abs=0.02)
     nothing = torch.zeros(2, 0, dtype=torch.int64)
-    assert neighbour_likeness(nothing, graph.features, generator=draws) == 0
+    assert neighbour_similarity(nothing, graph.features, generator=draws) == 0
 
 
 def test_without_the_encoder_embeddings_play_no_part() -> None:
@@ -234,28 +229,28 @@ def pair_noise(swapped: bool):
     return rows, classes, task
 
 
-def test_mended_labels_are_nearer_the_truth() -> None:
+def test_corrected_labels_are_nearer_the_truth() -> None:
     rows, classes, task = pair_noise(swapped=False)
-    given, mended = (
+    observed, corrected = (
         float((labels == classes)[task.train].float().mean())
-        for labels in (task.labels, mend_labels(20 * rows, task))
+        for labels in (task.labels, correct_labels(20 * rows, task))
     )
-    assert given < 0.9
-    assert mended == 1.0
+    assert observed < 0.9
+    assert corrected == 1.0
 
 
-def test_a_class_that_got_the_name_of_another_isrenamed() -> None:
+def test_swapped_classes_are_permuted_back() -> None:
     rows, _, task = pair_noise(swapped=True)
     wrong = Candidate("rows", torch.eye(3)[:, [1, 0, 2]], torch.zeros(3))
     right = Candidate("rows", torch.eye(3), torch.zeros(3))
     features = {"rows": rows}
-    orders = better_names({"wrong": wrong, "right": right}, features, task)
+    orders = class_permutations({"wrong": wrong, "right": right}, features, task)
     assert list(orders) == ["wrong"]
-    mended = renamed({"wrong": wrong}, orders)["wrong, renamed"]
-    torch.testing.assert_close(mended.scores(features), right.scores(features))
+    found = permuted({"wrong": wrong}, orders)["wrong, classes permuted"]
+    torch.testing.assert_close(found.scores(features), right.scores(features))
 
 
-def test_mending_helps_where_one_class_is_taken_for_another() -> None:
+def test_label_correction_helps_where_one_class_is_taken_for_another() -> None:
     problem, labels, validation = small_problem()
     codes = np.asarray(labels).copy()
     known = np.flatnonzero(codes >= 0)
@@ -269,36 +264,58 @@ def test_mending_helps_where_one_class_is_taken_for_another() -> None:
     ]
     hits = [float((model.predict() == problem.classes).mean()) for model in fits]
     assert hits[1] >= hits[0]
-    assert not any("mended" in name for name in fits[0].notes_)
+    assert not any("corrected" in name for name in fits[0].notes_)
 
 
-def test_biases_find_out_that_classes_are_not_equally_frequent() -> None:
+def test_the_adjustment_finds_that_classes_are_not_equally_frequent() -> None:
     draws = torch_generator(3)
     classes = (torch.rand(400, generator=draws) < 0.9).long()
     scores = 0.5 * F.one_hot(classes, 2) + 0.5 * torch.randn(400, 2, generator=draws)
     wrong = torch.rand(400, generator=draws) < 0.2
     labels = torch.where(wrong, 1 - classes, classes)
-    biases = class_biases(scores, labels, generator=torch_generator(0))
-    assert biases[1] > biases[0]
+    adjustment = class_adjustment(scores, labels, generator=torch_generator(0))
+    assert adjustment[1] > adjustment[0]
     before, after = (
-        (each.argmax(dim=1) == classes).float().mean() for each in (scores, scores + biases)
+        (each.argmax(dim=1) == classes).float().mean() for each in (scores, scores + adjustment)
     )
     assert after > before + 0.05
 
 
-def test_scores_that_are_right_get_no_bias() -> None:
+def test_scores_that_are_right_get_no_adjustment() -> None:
     labels = torch.arange(60) % 3
     scores = F.one_hot(labels, 3).float()
-    assert not class_biases(scores, labels, generator=torch_generator(0)).any()
+    assert not class_adjustment(scores, labels, generator=torch_generator(0)).any()
 
 
-def test_biases_are_an_option_that_changes_answers_for_new_graphs_too() -> None:
+def test_the_adjustment_is_an_option_that_changes_answers_for_new_graphs_too() -> None:
     graph = fit_arguments()[0]
-    plain, biased = quiet(class_prior_adjustment=False), quiet()
-    assert "biases" not in plain.state_
-    shift = biased.state_["biases"]
-    assert shift.shape == (len(biased.classes_),)
-    np.testing.assert_allclose(biased.predict_proba(graph), biased.predict_proba(), atol=1e-4)
+    plain, adjusted = quiet(class_prior_adjustment=False), quiet()
+    assert not plain.state_["ensemble.class_adjustment"].any()
+    assert adjusted.state_["ensemble.class_adjustment"].shape == (len(adjusted.classes_),)
+    np.testing.assert_allclose(adjusted.predict_proba(graph), adjusted.predict_proba(), atol=1e-4)
+
+
+def test_an_ensemble_survives_its_tensors_bit_for_bit() -> None:
+    draws = torch_generator(0)
+    features = {"own": torch.randn(20, 3, generator=draws), "wide": torch.randn(20, 5)}
+    members = tuple(
+        Candidate(kind, torch.randn(features[kind].shape[1], 4, generator=draws), torch.rand(4))
+        for kind in ("wide", "own", "wide")
+    )
+    ensemble = Ensemble(members, torch.tensor([0.5, 0.3, 0.2]), torch.tensor([0.0, 0.1, 0.0, 0.2]))
+    again = Ensemble.from_tensors(ensemble.to_tensors())
+    assert [each.kind for each in again.members] == ["wide", "own", "wide"]
+    assert torch.equal(again.scores(features), ensemble.scores(features))
+
+
+def test_the_scores_of_an_ensemble_are_its_formula() -> None:
+    features = {"own": torch.eye(3), "both": torch.ones(3, 1)}
+    first = Candidate("own", torch.eye(3), torch.zeros(3))
+    second = Candidate("both", torch.zeros(1, 3), torch.tensor([1.0, 0.0, 0.0]))
+    shift = torch.tensor([0.0, 0.5, 0.0])
+    found = Ensemble((first, second), torch.tensor([0.75, 0.25]), shift).scores(features)
+    mean = 0.75 * torch.eye(3).softmax(dim=1) + 0.25 * torch.tensor([1.0, 0.0, 0.0]).softmax(dim=0)
+    torch.testing.assert_close(found, mean.log() + shift)
 
 
 def test_a_fit_with_suspects_builds_one_operator_and_smooths_the_attributes_once(

@@ -1,0 +1,156 @@
+"""Candidates for the ensemble of `quiet`: linear classifiers that tolerate wrong labels."""
+
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple, TypeAlias
+
+import torch
+import torch.nn.functional as F
+from scipy.optimize import linear_sum_assignment
+from torch import Tensor
+
+from quietgraph.classify import fit_mixture, logistic_path, ridge_path, self_trained_ridge
+from quietgraph.methods.base.task import Task
+from quietgraph.types import Scores
+
+_RIDGE_PENALTIES: Final = (0.03, 0.3, 1.0, 3.0, 10.0)
+_LOGISTIC_PENALTIES: Final = (8.0, 2.0, 0.5, 0.1, 0.02)
+_CONCENTRATIONS: Final = (5.0, 10.0)  # of clusters (kappa)
+
+
+class Candidate(NamedTuple):
+    """A linear classifier on one kind of features."""
+
+    kind: str
+    weight: Tensor  # [dim, classes]
+    bias: Tensor  # [classes]
+
+    def scores(self, features: dict[str, Tensor]) -> Scores:
+        """Return log-odds up to a scale and a constant per node [nodes, classes]."""
+        return features[self.kind] @ self.weight + self.bias
+
+
+Pool: TypeAlias = dict[str, Candidate]
+
+
+def scores_of(pool: Pool, features: dict[str, Tensor]) -> Iterator[tuple[str, Scores]]:
+    """Yield name and scores of every candidate; those on one kind of features in one product."""
+    for kind in dict.fromkeys(candidate.kind for candidate in pool.values()):
+        members = {name: each for name, each in pool.items() if each.kind == kind}
+        weight = torch.cat([each.weight for each in members.values()], dim=1)
+        bias = torch.cat([each.bias for each in members.values()])
+        scores = features[kind] @ weight + bias
+        widths = [each.weight.shape[1] for each in members.values()]
+        yield from zip(members, torch.split(scores, widths, dim=1), strict=True)
+
+
+def ridges(features: dict[str, Tensor], task: Task) -> Pool:
+    """Return ridge regressions on the training labels, on all features side by side."""
+    kind = "wide" if "wide" in features else "attributes"
+    labelled = features[kind][task.train]
+    count = task.num_classes
+    targets = F.one_hot(task.labels[task.train], count).to(labelled.dtype) - 1 / count
+    return {
+        f"ridge {penalty:g}": Candidate(kind, weight, bias)
+        for penalty, (weight, bias) in ridge_path(labelled, targets, _RIDGE_PENALTIES).items()
+    }
+
+
+def logistics(features: dict[str, Tensor], task: Task) -> Pool:
+    """Return logistic regressions on the training labels."""
+    return _logistics(features, task, ("wide", "attributes"))
+
+
+def own_logistics(features: dict[str, Tensor], task: Task) -> Pool:
+    """Return logistic regressions on a node's own attributes, for heterophilic graphs."""
+    return _logistics(features, task, ("own",))
+
+
+def _logistics(features: dict[str, Tensor], task: Task, kinds: tuple[str, ...]) -> Pool:
+    pool = {}
+    for kind in kinds:
+        if kind not in features:
+            continue
+        rows, labels = features[kind][task.train], task.labels[task.train]
+        path = logistic_path(rows, labels, task.num_classes, _LOGISTIC_PENALTIES)
+        for penalty, (weight, bias) in path.items():
+            pool[f"logistic {kind} {penalty:g}"] = Candidate(kind, weight, bias)
+    return pool
+
+
+def clusters(features: dict[str, Tensor], task: Task) -> Pool:
+    """Return mixtures of clusters, and ridge regressions on their predictions for all nodes."""
+    pool = {}
+    for kind in ("clusters", "joint clusters", "attribute clusters"):
+        if kind not in features:
+            continue
+        for concentration in _CONCENTRATIONS:
+            for noisy in (False, True):
+                name = f"{kind} {concentration:g} {'noisy' if noisy else 'plain'}"
+                weight, bias = fit_mixture(
+                    features[kind],
+                    task.labels,
+                    task.train,
+                    task.num_classes,
+                    concentration=concentration,
+                    noisy=noisy,
+                )
+                pool[name] = Candidate(kind, weight, bias)
+                probabilities = pool[name].scores(features).softmax(dim=1)
+                for target in ("attributes", "both"):
+                    if target in features:
+                        ridge = self_trained_ridge(features[target], probabilities)
+                        pool[f"{target} self-trained by {name}"] = Candidate(target, *ridge)
+    return pool
+
+
+FAMILIES: Final[dict[str, Callable[[dict[str, Tensor], Task], Pool]]] = {
+    "ridge": ridges,
+    "logistic": logistics,
+    "clusters": clusters,
+    "own": own_logistics,
+}
+
+
+def fit_candidates(
+    features: dict[str, Tensor], task: Task, families: list[str], *, corrections: int = 0
+) -> Pool:
+    """Return every candidate fitted to the training labels of a task, by name.
+
+    Args:
+        features: Rows by kind of features [nodes, columns].
+        task: Its labels may have been corrected.
+        families: Some of `FAMILIES`.
+        corrections: How often the labels have been corrected, for the names.
+    """
+    pool: Pool = {}
+    for family in families:
+        pool |= FAMILIES[family](features, task)
+    after = f", labels corrected {corrections} x" if corrections else ""
+    return {f"{name}{after}": candidate for name, candidate in pool.items()}
+
+
+def class_permutations(pool: Pool, features: dict[str, Tensor], task: Task) -> dict[str, Tensor]:
+    """Return the order of classes in which a candidate agrees best with validation labels.
+
+    Where half of the few training labels of a class are wrong, a candidate may swap two classes.
+    The assignment problem is solved for each; only candidates whose order changes are returned.
+    """
+    held_out = {kind: rows[task.validation] for kind, rows in features.items()}
+    labels, count = task.labels[task.validation], task.num_classes
+    orders = {}
+    for name, scores in scores_of(pool, held_out):
+        predicted = scores.argmax(dim=1)
+        agreeing = torch.bincount(labels * count + predicted, minlength=count * count)
+        groups = linear_sum_assignment(-agreeing.reshape(count, count).cpu().numpy())[1]
+        if (groups != range(count)).any():
+            orders[name] = torch.from_numpy(groups).to(labels.device)
+    return orders
+
+
+def permuted(pool: Pool, orders: dict[str, Tensor]) -> Pool:
+    """Return the candidates that have a better order of classes, in that order."""
+    return {
+        f"{name}, classes permuted": Candidate(kind, weight[:, orders[name]], bias[orders[name]])
+        for name, (kind, weight, bias) in pool.items()
+        if name in orders
+    }

@@ -1,0 +1,169 @@
+"""The weighted ensemble of `quiet`, its class-prior adjustment and its label correction."""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from quietgraph.classify.label_issues.posterior import likely_classes
+from quietgraph.diagnose import estimate_noise
+from quietgraph.errors import UnreadableFileError
+from quietgraph.methods.base.task import Task
+from quietgraph.methods.quiet.candidates import Candidate, Pool, scores_of
+from quietgraph.methods.quiet.features import KINDS
+from quietgraph.types import UNKNOWN, Labels, Scores
+
+_LEAST_WEIGHT: Final = 0.01  # of a candidate, beside the best one's 1
+_STEPS: Final = (-0.4, -0.2, -0.1, 0.1, 0.2, 0.4)  # of an adjustment, in mean margins
+_ROUNDS: Final = 3
+_FOLDS: Final = 5
+_PENALTY: Final = 0.2  # accuracy per adjustment of one mean margin, in 1 / sqrt(nodes)
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Linear classifiers, the weight of each, and what is added to the score of each class.
+
+    Attributes:
+        members: Scaled so that the mean margin of each is 1.
+        weights: Of the members' probabilities; they sum to 1 [members].
+        class_adjustment: Added to the logarithm of the mean probabilities [classes].
+    """
+
+    members: tuple[Candidate, ...]
+    weights: Tensor
+    class_adjustment: Tensor
+
+    def scores(self, features: dict[str, Tensor]) -> Scores:
+        """Return the logarithm of the members' mean probabilities, adjusted [nodes, classes]."""
+        # In the order of stored answers: sums in another order differ in their last digits.
+        order = sorted(range(len(self.members)), key=str)
+        pool = {str(number): self.members[number] for number in order}
+        total: Tensor | float = 0.0
+        for number, scores in scores_of(pool, features):
+            total = total + float(self.weights[int(number)]) * scores.softmax(dim=1)
+        return torch.as_tensor(total).clamp_min(1e-12).log() + self.class_adjustment
+
+    def to_tensors(self) -> dict[str, Tensor]:
+        """Return the ensemble as tensors, for saving."""
+        members = self.members
+        return {
+            "ensemble.kinds": torch.tensor([KINDS.index(each.kind) for each in members]),
+            "ensemble.dims": torch.tensor([len(each.weight) for each in members]),
+            "ensemble.coefficients": torch.cat([each.weight for each in members]),
+            "ensemble.biases": torch.stack([each.bias for each in members]),
+            "ensemble.weights": self.weights,
+            "ensemble.class_adjustment": self.class_adjustment,
+        }
+
+    @classmethod
+    def from_tensors(cls, tensors: dict[str, Tensor]) -> "Ensemble":
+        """Return the ensemble that `to_tensors` wrote; other tensors are ignored."""
+        if "ensemble.kinds" not in tensors:
+            raise UnreadableFileError(
+                "this model of quiet was saved by an earlier version, which stored its ensemble in "
+                "another way. Fit it again to predict for new graphs."
+            )
+        kinds = [KINDS[number] for number in tensors["ensemble.kinds"].tolist()]
+        weights = torch.split(tensors["ensemble.coefficients"], tensors["ensemble.dims"].tolist())
+        rows = zip(kinds, weights, tensors["ensemble.biases"], strict=True)
+        members = tuple(Candidate(*row) for row in rows)
+        return cls(members, tensors["ensemble.weights"], tensors["ensemble.class_adjustment"])
+
+
+def ensemble_weights(
+    pool: Pool, features: dict[str, Tensor], task: Task, *, temperature: float
+) -> dict[str, float]:
+    """Return the weight of each candidate by its accuracy on the (noisy) validation labels.
+
+    Proportional to exp((accuracy - best accuracy) sqrt(validation nodes) / temperature); weights
+    below a hundredth of the best are left out.
+    """
+    held_out = {kind: rows[task.validation] for kind, rows in features.items()}
+    labels = task.labels[task.validation]
+    accuracies = {
+        name: float((scores.argmax(dim=1) == labels).float().mean())
+        for name, scores in scores_of(pool, held_out)
+    }
+    best, scale = max(accuracies.values()), max(temperature, 1e-6) / math.sqrt(len(labels))
+    weights = {name: math.exp((value - best) / scale) for name, value in accuracies.items()}
+    kept = {name: weight for name, weight in weights.items() if weight >= _LEAST_WEIGHT}
+    total = sum(kept.values())
+    return {
+        name: weight / total
+        for name, weight in sorted(kept.items(), key=lambda item: item[1], reverse=True)
+    }
+
+
+def make_ensemble(
+    pool: Pool, weights: dict[str, float], features: dict[str, Tensor], adjustment: Tensor
+) -> Ensemble:
+    """Return the ensemble of the weighted candidates, their scores on one scale."""
+    chosen = {name: pool[name] for name in weights}
+    margins = {name: mean_margin(scores) for name, scores in scores_of(chosen, features)}
+    members = tuple(
+        Candidate(each.kind, (each.weight / margins[name]).contiguous(), each.bias / margins[name])
+        for name, each in chosen.items()
+    )
+    return Ensemble(members, torch.tensor(list(weights.values())), adjustment)
+
+
+def correct_labels(scores: Scores, task: Task) -> Labels:
+    """Return the labels of a task, each known one replaced by its most probable class [nodes].
+
+    The noise matrix is estimated on the validation nodes, whose labels trained no candidate.
+    """
+    probabilities = scores.softmax(dim=1)
+    validation = task.validation
+    noise = estimate_noise(probabilities[validation].cpu(), task.labels[validation].cpu())
+    matrix = noise.transition.to(probabilities.device)
+    posterior = likely_classes(probabilities, task.labels, matrix)
+    return torch.where(task.labels == UNKNOWN, UNKNOWN, posterior.argmax(dim=1))
+
+
+def class_adjustment(scores: Scores, labels: Labels, *, generator: torch.Generator) -> Tensor:
+    """Return what to add to the score of each class to predict more of some labels [classes].
+
+    Training labels with equally many nodes per class say nothing of the class prior; held-out
+    labels do. The mean over five samples of four fifths each, so that no single node decides.
+
+    Args:
+        scores: Of nodes whose labels trained no candidate [nodes, classes].
+        labels: Their labels, some of them wrong [nodes].
+        generator: Draws the samples.
+    """
+    order = torch.randperm(len(labels), generator=generator).to(labels.device)
+    fold = order % _FOLDS
+    samples = [fold != number for number in range(min(_FOLDS, len(labels)))]
+    return torch.stack([_ascend(scores[kept], labels[kept]) for kept in samples]).mean(dim=0)
+
+
+def _ascend(scores: Scores, labels: Labels) -> Tensor:
+    """Return the adjustment by coordinate ascent of accuracy less an L1 penalty [classes]."""
+    margin = mean_margin(scores)
+    penalty = _PENALTY / math.sqrt(max(len(labels), 1))
+
+    def objective(adjustment: Tensor) -> float:
+        hits = (scores + margin * adjustment).argmax(dim=1) == labels
+        return float(hits.float().mean() - penalty * adjustment.abs().sum())
+
+    adjustment = scores.new_zeros(scores.shape[1])
+    best = objective(adjustment)
+    for _ in range(_ROUNDS):
+        before = best
+        for one in torch.eye(len(adjustment), dtype=scores.dtype, device=scores.device):
+            for step in _STEPS:
+                moved = adjustment + step * one
+                if (value := objective(moved)) > best:
+                    best, adjustment = value, moved
+        if best == before:
+            break
+    return margin * adjustment
+
+
+def mean_margin(scores: Scores) -> Tensor:
+    """Return by how much the best class is ahead of the second on average."""
+    top = scores.topk(2, dim=1).values
+    return (top[:, 0] - top[:, 1]).mean().clamp_min(1e-12)

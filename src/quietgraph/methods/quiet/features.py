@@ -1,0 +1,79 @@
+"""The kinds of features that candidates of `quiet` read, from embeddings and attributes."""
+
+import math
+from typing import Final
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from quietgraph.classify import (
+    attention_matrix,
+    centre_rows,
+    cluster_projection,
+    leading_directions,
+    mean_direction,
+    smooth_rows,
+)
+from quietgraph.classify.smoothing import attributes_of
+from quietgraph.embed import normalised_adjacency
+from quietgraph.graph import Graph
+from quietgraph.rng import torch_generator
+from quietgraph.types import Embeddings
+
+# Saved models name a kind by its position: add new ones at the end.
+KINDS: Final = (
+    "own",
+    "attributes",
+    "wide",
+    "both",
+    "clusters",
+    "joint clusters",
+    "attribute clusters",
+)
+_ATTRIBUTES: Final = 256  # directions of the smoothed attributes that are kept
+_CLUSTER_RANK: Final = 50  # directions in which clusters are searched
+
+
+def prepare_features(embeddings: Embeddings, graph: Graph, seed: int) -> dict[str, Tensor]:
+    """Return the statistics of all nodes that `make_features` needs, by name."""
+    attributes = attributes_of(graph, seed=seed)[1]
+    mean = attributes.mean(dim=0)
+    draws = torch_generator(seed, "attribute directions")
+    directions = leading_directions(attributes - mean, _ATTRIBUTES, generator=draws)
+    own = F.normalize((attributes - mean) @ directions, dim=1)
+    centre = mean_direction(embeddings)
+    smooth = smooth_rows(normalised_adjacency(graph), centre_rows(embeddings, centre))
+    return {
+        "seed": torch.tensor(seed),
+        "attribute_mean": mean,
+        "attribute_directions": directions,
+        "attribute_cluster_projection": cluster_projection(own, _CLUSTER_RANK),
+        "mean": centre,
+        "attention": attention_matrix(smooth),
+        "cluster_projection": cluster_projection(smooth, _CLUSTER_RANK),
+    }
+
+
+def make_features(
+    embeddings: Embeddings, graph: Graph, state: dict[str, Tensor], *, encoder: bool
+) -> dict[str, Tensor]:
+    """Return features by kind [nodes, columns]; without the encoder, those of attributes alone."""
+    own, smoothed = attributes_of(graph, seed=int(state["seed"]))
+    centred = smoothed - state["attribute_mean"]
+    around = F.normalize(centred @ state["attribute_directions"], dim=1)
+    attribute_clusters = F.normalize(around @ state["attribute_cluster_projection"], dim=1)
+    if not encoder:
+        return {"own": own, "attributes": around, "attribute clusters": attribute_clusters}
+    rows = centre_rows(embeddings, state["mean"])
+    smooth = smooth_rows(normalised_adjacency(graph), rows)
+    attended = F.normalize(smooth @ state["attention"], dim=1)
+    clusters = F.normalize(smooth @ state["cluster_projection"], dim=1)
+    return {
+        "own": own,
+        "attributes": around,
+        "wide": torch.cat([smooth, attended, around], dim=1),
+        "both": torch.cat([rows, around], dim=1) / math.sqrt(2),
+        "clusters": clusters,
+        "joint clusters": torch.cat([clusters, attribute_clusters], dim=1) / math.sqrt(2),
+    }
