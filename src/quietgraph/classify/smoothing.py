@@ -9,7 +9,7 @@ from quietgraph.graph import CSR, Features, Graph
 from quietgraph.rng import torch_generator
 from quietgraph.types import UNKNOWN, Embeddings, Labels
 
-_ALIKE = 0.06  # mean cosine of neighbours' attributes up to which a graph is heterophilous
+_HOMOPHILIC = 0.06  # mean cosine of neighbours' attributes up to which a graph is heterophilous
 _HOMOPHILOUS = 0.1  # adjusted homophily above which a graph is not heterophilous
 _FEWEST_EDGES = 20  # between labelled nodes, to tell
 _COMPARED = 10_000_000  # attribute values of sampled edges that are compared
@@ -109,7 +109,7 @@ def is_heterophilous(graph: Graph, labels: Labels) -> bool:
 
     Both must say so, since wrong labels hide that neighbours are alike, and so do wrong
     attributes: the adjusted homophily of the observed labels is at most 0.1, and the mean cosine
-    of `neighbour_likeness` at most 0.06 (0.02 on Texas and Chameleon, 0.11 or more on citation,
+    of `neighbour_similarity` at most 0.06 (0.02 on Texas and Chameleon, 0.11 or more on citation,
     co-author and product graphs).
 
     Args:
@@ -127,7 +127,9 @@ def is_heterophilous(graph: Graph, labels: Labels) -> bool:
         nodes, places = torch.unique(ends, return_inverse=True)
         every = graph.features
         taken = every.take_rows(nodes).to_dense() if isinstance(every, CSR) else every[nodes]
-        return neighbour_likeness(places, F.normalize(taken, dim=1), generator=draws) <= _ALIKE
+        return (
+            neighbour_similarity(places, F.normalize(taken, dim=1), generator=draws) <= _HOMOPHILIC
+        )
 
     return graph.once("neighbours differ", compute)
 

@@ -60,7 +60,7 @@ def test_leading_directions_are_those_of_the_svd() -> None:
     torch.testing.assert_close(fast @ fast.T, exact @ exact.T, atol=1e-6, rtol=1e-6)
 
 
-def test_flattening_bears_with_columns_that_are_nearly_nothing() -> None:
+def test_the_cluster_projection_is_finite_for_columns_that_are_nearly_zero() -> None:
     rows = torch.randn(60, 40, generator=torch_generator(0))
     rows[:, 3:] *= 1e-24
     flat = rows @ cluster_projection(rows, 20)
@@ -70,7 +70,7 @@ def test_flattening_bears_with_columns_that_are_nearly_nothing() -> None:
     )
 
 
-def test_flattening_square_roots_the_singular_values() -> None:
+def test_the_cluster_projection_square_roots_the_singular_values() -> None:
     rows = torch.randn(50, 6, generator=torch_generator(0), dtype=torch.float64)
     left, values, _ = torch.linalg.svd(rows, full_matrices=False)
     exact = F.normalize((left * values.sqrt())[:, :3], dim=1)
