@@ -82,16 +82,6 @@ def test_more_nodes_than_there_are_is_an_error_that_says_how_many_are_left() -> 
         count_split(LABELS, train_per_class=2, num_validation=4, num_test=9, generator=generator())
 
 
-def test_a_split_without_training_nodes_is_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="train_per_class must be at least 1"):
-        per_class_split(LABELS, train_per_class=0, validation_per_class=1, generator=generator())
-
-
-def test_a_negative_count_is_refused_by_name() -> None:
-    with pytest.raises(InvalidParameterError, match="num_test must be at least 0, got -1"):
-        count_split(LABELS, train_per_class=1, num_validation=1, num_test=-1, generator=generator())
-
-
 def test_overlapping_masks_are_refused() -> None:
     mask = torch.tensor([True, False])
     with pytest.raises(InvalidLabelsError, match="must not overlap, got 1"):

@@ -50,7 +50,7 @@ class Grid:
         return list(dict.fromkeys(Run(*cell, *where) for cell in cells))
 
     def rehearse(self) -> None:
-        """Load each dataset and draw each noise once, so that mistakes are told before runs."""
+        """Load each dataset and draw each noise once, so that mistakes are reported before runs."""
         for name in dict.fromkeys(self.datasets):
             clean, _ = load_benchmark(
                 name, seed=self.seeds[0], data_root=self.data_root, split=self.split

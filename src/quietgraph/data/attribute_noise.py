@@ -18,14 +18,14 @@ _BLOCK_ENTRIES = 4_000_000  # random numbers held at once by the dense version
 def shuffle_attributes(
     features: Features, rate: float, where: Mask, *, generator: np.random.Generator
 ) -> Features:
-    """Return the features with a share of each node's positions shuffled among themselves.
+    """Return the features with a fraction of each node's positions shuffled among themselves.
 
     Each node draws floor(rate * features) positions and a permutation of them afresh. Sparse
     features stay sparse, in time that grows with their entries, not with nodes x features.
 
     Args:
         features: One row per node [nodes, features]; not changed.
-        rate: Share of positions that take part, 0 to 1.
+        rate: Fraction of positions that take part, 0 to 1.
         where: Nodes that are touched [nodes].
         generator: Source of all draws.
     """

@@ -1,6 +1,6 @@
 """Benchmark datasets by name: an observation under the split of a seed, and true labels."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -31,32 +31,18 @@ class DatasetInfo:
     """What is known of a dataset without reading it.
 
     Attributes:
-        name: As `load_benchmark` takes it.
         nodes: Number of nodes.
         edges: Number of undirected edges, without loops and duplicates.
         features: Number of feature columns.
         classes: Number of classes.
         homophily: Fraction of edges that join nodes of one class.
+        split: The default split; from `describe`, in words.
         measured: Whether counts and homophily were measured here; else they are as published.
-        split: The default split, in words.
+        name: As `load_benchmark` takes it.
         available: Whether it can be loaded without a download.
         path: Folder of its raw files, or where to put them; None where it needs none.
     """
 
-    name: str
-    nodes: int
-    edges: int
-    features: int
-    classes: int
-    homophily: float
-    measured: bool
-    split: str
-    available: bool
-    path: Path | None
-
-
-@dataclass(frozen=True)
-class _Facts:
     nodes: int
     edges: int
     features: int
@@ -64,21 +50,24 @@ class _Facts:
     homophily: float
     split: str
     measured: bool = True
+    name: str = ""
+    available: bool = True
+    path: Path | None = None
 
 
 _FACTS: Final = {
-    "digits": _Facts(1797, 9931, 64, 10, 0.961, "per-class"),
-    "sbm": _Facts(1000, 4926, 32, 4, 0.794, "per-class"),
-    "cora": _Facts(2708, 5278, 1433, 7, 0.810, "public"),
-    "citeseer": _Facts(3327, 4552, 3703, 6, 0.736, "public"),
-    "pubmed": _Facts(19717, 44324, 500, 3, 0.802, "public"),
-    "coauthor-cs": _Facts(18333, 81894, 6805, 15, 0.808, "per-class"),
-    "amazon-computers": _Facts(13752, 245861, 767, 10, 0.777, "per-class"),
-    "amazon-photo": _Facts(7650, 119081, 745, 8, 0.827, "per-class"),
-    "texas": _Facts(183, 279, 1703, 5, 0.061, "geom-gcn"),
-    "chameleon": _Facts(2277, 31371, 2325, 5, 0.230, "geom-gcn"),
-    "wiki-cs": _Facts(11701, 215603, 300, 10, 0.65, "wiki-cs", measured=False),
-    "ogbn-arxiv": _Facts(169343, 1157799, 128, 40, 0.66, "time", measured=False),
+    "digits": DatasetInfo(1797, 9931, 64, 10, 0.961, "per-class"),
+    "sbm": DatasetInfo(1000, 4926, 32, 4, 0.794, "per-class"),
+    "cora": DatasetInfo(2708, 5278, 1433, 7, 0.810, "public"),
+    "citeseer": DatasetInfo(3327, 4552, 3703, 6, 0.736, "public"),
+    "pubmed": DatasetInfo(19717, 44324, 500, 3, 0.802, "public"),
+    "coauthor-cs": DatasetInfo(18333, 81894, 6805, 15, 0.808, "per-class"),
+    "amazon-computers": DatasetInfo(13752, 245861, 767, 10, 0.777, "per-class"),
+    "amazon-photo": DatasetInfo(7650, 119081, 745, 8, 0.827, "per-class"),
+    "texas": DatasetInfo(183, 279, 1703, 5, 0.061, "geom-gcn"),
+    "chameleon": DatasetInfo(2277, 31371, 2325, 5, 0.230, "geom-gcn"),
+    "wiki-cs": DatasetInfo(11701, 215603, 300, 10, 0.65, "wiki-cs", measured=False),
+    "ogbn-arxiv": DatasetInfo(169343, 1157799, 128, 40, 0.66, "time", measured=False),
 }
 
 DATASETS: Final = tuple(_FACTS)
@@ -113,23 +102,17 @@ def load_benchmark(
 
 def describe(name: str, *, data_root: str | Path | None = None) -> DatasetInfo:
     """Return what is known of a dataset, and whether its files are here, without reading it."""
-    facts = _facts(name)
-    source, root = SOURCES.get(name), find_root(data_root)
-    return DatasetInfo(
+    facts, source, root = _facts(name), SOURCES.get(name), find_root(data_root)
+    return replace(
+        facts,
         name=name,
-        nodes=facts.nodes,
-        edges=facts.edges,
-        features=facts.features,
-        classes=facts.classes,
-        homophily=facts.homophily,
-        measured=facts.measured,
         split=f"{facts.split}: {SPLIT_WORDS[facts.split]}",
         available=source is None or not source.missing(root),
         path=None if source is None else root / source.folder,
     )
 
 
-def _facts(name: str) -> _Facts:
+def _facts(name: str) -> DatasetInfo:
     if name in _FACTS:
         return _FACTS[name]
     if Path(name).exists():

@@ -24,7 +24,7 @@ from quietgraph.types import UNKNOWN, Labels, Mask
 _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 _SIMILARITY_TEMPERATURE = 0.1  # of the class means' cosines, which lie close together
-_INSTANCE_SPREAD = 0.1  # standard deviation of a node's own rate around the given one
+_INSTANCE_SPREAD = 0.1  # standard deviation of a node's own rate around the noise rate
 
 
 def apply_noise(clean: Observation, setting: NoiseSetting, *, seed: int) -> Observation:
@@ -221,15 +221,15 @@ def draw_labels(
         exact_count: Change exactly round(n * rate) labels of a class with n nodes in `where`.
         generator: Source of the draws; the draw of a node does not depend on `where`.
     """
-    lots, picks = generator.random((2, len(labels)))
+    draws, picks = generator.random((2, len(labels)))
     codes = labels.cpu().numpy().copy()
     nodes = np.flatnonzero(where.cpu().numpy() & (codes != UNKNOWN))
     wrong = probabilities[nodes]
     wrong[np.arange(len(nodes)), codes[nodes]] = 0
     rates = wrong.sum(axis=1)
-    flipped = np.flatnonzero(lots[nodes] < rates)
+    flipped = np.flatnonzero(draws[nodes] < rates)
     if exact_count:
-        flipped = _exact_choice(codes[nodes], rates, lots[nodes])
+        flipped = _exact_choice(codes[nodes], rates, draws[nodes])
     upto = wrong[flipped].cumsum(axis=1)
     total = upto[:, -1:]
     # Rounding must not reach the total, which would be a class beyond the last.
@@ -238,15 +238,15 @@ def draw_labels(
     return torch.from_numpy(codes).to(labels.device)
 
 
-def _exact_choice(codes: _Array, rates: _Array, lots: _Array) -> _Array:
+def _exact_choice(codes: _Array, rates: _Array, draws: _Array) -> _Array:
     """Return the expected number of nodes of each class, a node the likelier the larger its rate.
 
-    Ordering by log(lot) / rate draws without replacement in proportion to the rates.
+    Ordering by log(1 - draw) / rate draws without replacement in proportion to the rates.
     """
     possible = np.flatnonzero(rates > 0)
     keys = np.full(len(rates), -np.inf)
     with np.errstate(over="ignore"):  # next to a rate of 1e-320 all others come first
-        keys[possible] = np.log1p(-lots[possible]) / rates[possible]
+        keys[possible] = np.log1p(-draws[possible]) / rates[possible]
     chosen = [np.empty(0, dtype=np.int64)]
     for code in np.unique(codes):
         members = np.flatnonzero(codes == code)

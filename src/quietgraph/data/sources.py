@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import platformdirs
 import torch
 from torch import Tensor
 
@@ -59,19 +60,16 @@ class Source:
         return [name for name in self.files if not (root / self.folder / name).is_file()]
 
 
-def find_root(given: str | Path | None = None) -> Path:
-    """Return the folder of raw files: as given, or QUIETGRAPH_DATA, or in the user's cache."""
-    chosen = given or os.environ.get("QUIETGRAPH_DATA")
+def find_root(data_root: str | Path | None = None) -> Path:
+    """Return the folder of raw files: this one, or QUIETGRAPH_DATA, or in the user's cache."""
+    chosen = data_root or os.environ.get("QUIETGRAPH_DATA")
     return Path(chosen).expanduser() if chosen else user_cache() / "data"
 
 
 def user_cache() -> Path:
     """Return the folder for what can be made again: QUIETGRAPH_CACHE, or in the user's cache."""
     chosen = os.environ.get("QUIETGRAPH_CACHE")
-    if chosen:
-        return Path(chosen).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "quietgraph"
+    return Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("quietgraph")
 
 
 def fetch(name: str, source: Source, root: Path, *, stage: Path) -> None:

@@ -75,7 +75,6 @@ def per_class_split(
         validation_per_class: Validation nodes of each class.
         generator: Source of the draw.
     """
-    _check_counts(train_per_class, validation_per_class=validation_per_class)
     position = _position_in_class(labels, generator)
     known = position >= 0
     train = known & (position < train_per_class)
@@ -100,7 +99,6 @@ def count_split(
         num_test: Test nodes in all, of any class.
         generator: Source of the draw.
     """
-    _check_counts(train_per_class, num_validation=num_validation, num_test=num_test)
     position = _position_in_class(labels, generator)
     train = (position >= 0) & (position < train_per_class)
     rest = generator.permutation(np.flatnonzero((position >= 0) & ~train))
@@ -113,14 +111,6 @@ def count_split(
     validation[rest[:num_validation]] = True
     test[rest[num_validation : num_validation + num_test]] = True
     return _split(train, validation, test)
-
-
-def _check_counts(train_per_class: int, **others: int) -> None:
-    if train_per_class < 1:
-        raise InvalidParameterError(f"train_per_class must be at least 1, got {train_per_class}.")
-    for name, count in others.items():
-        if count < 0:
-            raise InvalidParameterError(f"{name} must be at least 0, got {count}.")
 
 
 def _position_in_class(

@@ -1,4 +1,4 @@
-"""What a method is given, and what it gives back."""
+"""What a method learns from, `Task`, and what it has learned, `Fitted`."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -52,7 +52,7 @@ class Fitted:
     embeddings: Embeddings
     history: History = field(default_factory=list)
     state: dict[str, Tensor] = field(default_factory=dict)  # all that new graphs need
-    notes: dict[str, float] = field(default_factory=dict)  # choices worth telling, by name
+    notes: dict[str, float] = field(default_factory=dict)  # choices worth reporting, by name
 
 
 def make_task(observation: Observation, seed: int) -> tuple[Task, np.ndarray[Any, Any]]:
