@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from sklearn.metrics import f1_score
 
 from quietgraph.bench.metrics import (
     METRICS,
@@ -33,13 +32,20 @@ def calibration_error_slow(probabilities: np.ndarray, true: np.ndarray, *, bins:
     return error
 
 
+def macro_f1_slow(predicted: np.ndarray, true: np.ndarray) -> float:
+    scores = []
+    for code in set(predicted) | set(true):
+        hits = sum((predicted == code) & (true == code))
+        scores.append(2 * hits / (sum(predicted == code) + sum(true == code)))
+    return float(np.mean(scores))
+
+
 @pytest.mark.parametrize("seed", range(5))
-def test_macro_f1_equals_that_of_scikit_learn(seed: int) -> None:
+def test_macro_f1_equals_its_definition(seed: int) -> None:
     generator = np.random.default_rng(seed)
     true = generator.integers(0, 4, size=40)
     predicted = generator.integers(0, 6, size=40)  # classes 4 and 5 are never true
-    expected = f1_score(true, predicted, average="macro", zero_division=0)
-    assert macro_f1(predicted, true) == pytest.approx(expected)
+    assert macro_f1(predicted, true) == pytest.approx(macro_f1_slow(predicted, true))
 
 
 def test_macro_f1_takes_text_labels() -> None:

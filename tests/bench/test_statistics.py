@@ -187,6 +187,27 @@ def test_the_best_baseline_is_that_of_each_cell() -> None:
     assert table["method"].tolist() == ["x", "x"]
 
 
+def test_the_best_baseline_is_chosen_and_tested_on_the_same_shared_draws() -> None:
+    # Over its own draws mlp looks better (0.85 against 0.75); on draws 0 to 2 gcn does.
+    frame = runs(
+        {
+            "x": [0.9, 0.8, 0.7, NAN, NAN],
+            "gcn": [0.8, 0.7, 0.75, 0.7, 0.8],
+            "mlp": [0.6, 0.7, 0.7, 0.99, 0.99],
+            "never": [NAN] * 5,
+        }
+    )
+    (row,) = against(frame, ["gcn", "mlp", "never"]).to_dict("records")
+    assert (row["baseline"], row["n"]) == ("gcn", 3)
+    assert row["difference"] == pytest.approx(0.05)
+
+
+def test_a_draw_that_a_baseline_did_not_finish_decides_nothing() -> None:
+    frame = runs({"x": [0.9, 0.8, 0.7], "gcn": [0.8, 0.7, 0.1], "mlp": [0.7, 0.7, NAN]})
+    (row,) = against(frame, ["gcn", "mlp"]).to_dict("records")
+    assert (row["baseline"], row["n"]) == ("gcn", 2)
+
+
 def test_a_cell_without_a_finished_baseline_is_left_out() -> None:
     frame = pd.concat([runs({"x": [0.9], "gcn": [0.8]}), runs({"x": [0.9], "gcn": [NAN]}, "photo")])
     assert against(frame, "gcn")["dataset"].tolist() == ["cora"]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from typer.testing import CliRunner
 
+from command_line import call, printed
 from quietgraph.bench import protocol
 from quietgraph.bench.cross_validation import cross_validated_accuracy, paper_grid
 from quietgraph.bench.extras import MissingExtraError
@@ -20,7 +20,6 @@ from quietgraph.bench.trial_store import Trial
 from quietgraph.bench.tuning import Goal, best_trial, search, search_grid
 from quietgraph.bench.variant import parse_variant
 from quietgraph.classify import stratified_folds
-from quietgraph.cli.app import app
 from quietgraph.cli.tune import tune  # noqa: F401  (registers the command)
 from quietgraph.data.datasets import load_benchmark
 from quietgraph.data.noise_setting import NoiseSetting, parse_noise
@@ -273,7 +272,7 @@ def test_a_missing_optuna_is_named_with_the_way_to_install_it(
 
 def test_the_command_prints_the_best_values_and_how_to_use_them(store: Path) -> None:
     options = ["--method", "gcn:epochs=3", "--param", "hidden=4:8", "--seeds", "1", "--trials", "2"]
-    outcome = CliRunner().invoke(app, ["tune", "sbm", *options, "--store", str(store)])
+    outcome = call("tune", "sbm", *options, "--store", store)
     assert outcome.exit_code == 0
     assert "2 trials (0 failed), score on noisy validation labels" in outcome.stdout
     assert "try it: quietgraph bench run --datasets sbm --methods gcn:epochs=3:hidden=" in (
@@ -285,13 +284,12 @@ def test_the_command_prints_the_best_values_and_how_to_use_them(store: Path) -> 
 
 def test_the_command_prints_one_json_object(store: Path) -> None:
     options = ["--method", "gcn:epochs=3", "--param", "hidden=4,8", "--seeds", "1", "--trials", "2"]
-    outcome = CliRunner().invoke(app, ["tune", "sbm", *options, "--store", str(store), "--json"])
-    facts = json.loads(outcome.stdout)
+    facts = json.loads(printed("tune", "sbm", *options, "--store", store, "--json"))
     assert facts["best"]["values"]["hidden"] in (4, 8)
     assert len(facts["trials"]) == 2
 
 
 def test_the_papers_grid_and_ranges_exclude_each_other(store: Path) -> None:
     options = ["--method", "gcl-lrr", "--param", "hidden=4:8", "--paper-grid"]
-    outcome = CliRunner().invoke(app, ["tune", "sbm", *options, "--store", str(store)])
+    outcome = call("tune", "sbm", *options, "--store", store)
     assert isinstance(outcome.exception, InvalidParameterError)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import quietgraph as qg
-from quietgraph.cli.app import main
+from command_line import run_main
 
 QUICK = ["--method", "gcl-lr-attention", "--set", "epochs=3", "--set", "warm_up=1"]
 QUICK += ["--set", "hidden=8", "--set", "dim=8"]
@@ -19,11 +19,9 @@ QUICK += ["--set", "hidden=8", "--set", "dim=8"]
 def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path):
     def run(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr(sys, "argv", ["quietgraph", *arguments])
-        with pytest.raises(SystemExit) as caught:
-            main()
+        code = run_main(*arguments)
         captured = capsys.readouterr()
-        return int(caught.value.code or 0), captured.out, captured.err
+        return code, captured.out, captured.err
 
     return run
 
@@ -32,13 +30,7 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tm
 def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cli") / "run"
     arguments = ["fit", "sbm", *QUICK, "--noise", "symmetric:0.4", "--beside", "gcl-lrr"]
-    before, sys.argv = sys.argv, ["quietgraph", *arguments, "--out", str(folder)]
-    try:
-        with pytest.raises(SystemExit) as caught:
-            main()
-    finally:
-        sys.argv = before
-    assert caught.value.code == 0
+    assert run_main(*arguments, "--out", folder) == 0
     return folder
 
 

@@ -1,7 +1,6 @@
 """Own data from the command line: fit, review, correct, fit again, predict a grown graph."""
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +8,7 @@ import pandas as pd
 import pytest
 
 import quietgraph as qg
-from quietgraph.cli.app import main
+from command_line import run_main
 from quietgraph.errors import QuietgraphError
 from quietgraph.testing import small_problem
 
@@ -41,16 +40,6 @@ def write_graph(folder: Path, *, extra: int = 0) -> Path:
     return folder
 
 
-def run_command(*arguments: str) -> int:
-    before, sys.argv = sys.argv, ["quietgraph", *arguments]
-    try:
-        with pytest.raises(SystemExit) as caught:
-            main()
-    finally:
-        sys.argv = before
-    return int(caught.value.code or 0)
-
-
 @pytest.fixture(scope="module")
 def graph_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_graph(tmp_path_factory.mktemp("own") / "pets")
@@ -60,7 +49,7 @@ def graph_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run_folder(graph_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cli") / "run"
     beside = ["--beside", "gcn"]
-    assert run_command("fit", str(graph_folder), *QUICK, *beside, "--out", str(folder)) == 0
+    assert run_main("fit", str(graph_folder), *QUICK, *beside, "--out", str(folder)) == 0
     return folder
 
 
@@ -96,7 +85,7 @@ def test_no_number_pretends_to_know_the_right_labels(run_folder: Path) -> None:
 def test_it_says_what_it_understood_before_it_trains(
     graph_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_command("fit", str(graph_folder), "--fix", "nowhere.csv") == 2
+    assert run_main("fit", str(graph_folder), "--fix", "nowhere.csv") == 2
     told = capsys.readouterr().err
     assert "60 of 120 nodes (50.0 %) in label, 3 classes" in told
     assert "a: scaled, b: scaled, c: scaled, colour: category (3 values)" in told
@@ -114,7 +103,7 @@ def test_suspects_edited_by_hand_come_back_as_labels(
     table.loc[3, "label"] = next(name for name in NAMES if name != table["given"][3])
     table.to_csv(tmp_path / "reviewed.csv", index=False)
     arguments = ["--fix", str(tmp_path / "reviewed.csv"), "--out", str(tmp_path / "again")]
-    assert run_command("fit", str(graph_folder), *QUICK, *arguments) == 0
+    assert run_main("fit", str(graph_folder), *QUICK, *arguments) == 0
     given = pd.read_csv(tmp_path / "again" / "suspects.csv").set_index("node")["given"]
     assert len(given) == 59
     assert given[table["node"][0]] == table["suggested"][0]
@@ -136,7 +125,7 @@ def test_dropped_suspects_are_forgotten_but_still_judge(graph_folder: Path, tmp_
     nodes.to_csv(tmp_path / "g" / "nodes.csv", index=False)
     (tmp_path / "g" / "edges.csv").write_bytes((graph_folder / "edges.csv").read_bytes())
     arguments = [*QUICK, "--drop-suspects", "4", "--out", str(tmp_path / "run")]
-    assert run_command("fit", str(tmp_path / "g"), *arguments) == 0
+    assert run_main("fit", str(tmp_path / "g"), *arguments) == 0
     facts = facts_of(tmp_path / "run")
     assert facts["labels"]["changes"] == ["4 of 4 suspicious labels dropped"]
     assert facts["labels"]["given"] == 56
@@ -149,7 +138,7 @@ def test_predict_answers_for_a_grown_graph(
     run_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     grown = write_graph(tmp_path / "grown", extra=3)
-    assert run_command("predict", str(run_folder), str(grown), "--out", str(tmp_path / "p")) == 0
+    assert run_main("predict", str(run_folder), str(grown), "--out", str(tmp_path / "p")) == 0
     captured = capsys.readouterr()
     assert "123 predictions" in captured.out
     assert "123 nodes" in captured.err
@@ -165,7 +154,7 @@ def test_predict_refuses_a_graph_without_the_columns(
 ) -> None:
     grown = write_graph(tmp_path / "grown")
     pd.read_csv(grown / "nodes.csv").drop(columns="b").to_csv(grown / "nodes.csv", index=False)
-    assert run_command("predict", str(run_folder), str(grown), "--out", str(tmp_path / "p")) == 2
+    assert run_main("predict", str(run_folder), str(grown), "--out", str(tmp_path / "p")) == 2
     assert "must have the column 'b'" in capsys.readouterr().err
     assert not (tmp_path / "p").exists()
 
@@ -183,7 +172,7 @@ def test_mistakes_are_one_sentence_and_write_nothing(
     graph_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments, sentence: str
 ) -> None:
     out = tmp_path / "run"
-    assert run_command("fit", str(graph_folder), *arguments, "--out", str(out)) == 2
+    assert run_main("fit", str(graph_folder), *arguments, "--out", str(out)) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert sentence in captured.err
@@ -196,7 +185,7 @@ def test_a_broken_table_writes_nothing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (write_graph(tmp_path / "g") / "edges.csv").write_text("source,target\n<n1>,nobody\n")
-    assert run_command("fit", "g") == 2
+    assert run_main("fit", "g") == 2
     assert "line 2 names the target 'nobody'" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["g"]
 
@@ -236,13 +225,13 @@ def test_datasets_by_name_can_be_corrected_but_not_where_they_are_scored(
     fix.write_text(f"node,label\n{hidden},1\n")
     arguments = ["fit", "sbm", *QUICK, "--fix", str(fix), "--out", str(out)]
     arguments += ["--noise", "symmetric:0.3"]  # so that there is something to suspect
-    assert run_command(*arguments) == 2
+    assert run_main(*arguments) == 2
     assert (
         f"gives a label to the node {hidden}, which is a test node of sbm"
         in capsys.readouterr().err
     )
     fix.write_text(f"node,label\n{seen},{(int(data.labels[seen]) + 1) % 4}\n")
-    assert run_command(*arguments, "--drop-suspects", "2") == 0
+    assert run_main(*arguments, "--drop-suspects", "2") == 0
     facts = facts_of(out)
     assert facts["labels"]["changes"][0].startswith("1 labels corrected by")
     assert facts["labels"]["given"] == 198
@@ -258,7 +247,7 @@ def test_where_neighbours_are_unlike_it_names_better_methods(
     (tmp_path / "nodes.csv").write_text("id,value,label\n" + "\n".join(nodes))
     (tmp_path / "edges.csv").write_text("source,target\n" + "\n".join(edges))
     wrong_fix = ("--fix", "nowhere.csv")  # ends it before it trains
-    assert run_command("fit", str(tmp_path), *wrong_fix) == 2
+    assert run_main("fit", str(tmp_path), *wrong_fix) == 2
     assert "0% of edges join equal labels, 50% would by chance" in capsys.readouterr().err
-    assert run_command("fit", str(tmp_path), "--method", "tedgcn", *wrong_fix) == 2
+    assert run_main("fit", str(tmp_path), "--method", "tedgcn", *wrong_fix) == 2
     assert "by chance" not in capsys.readouterr().err

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from quietgraph.cli.app import main
+from command_line import run_main
 from quietgraph.graph.io import read_corrections
 from quietgraph.report.fit_run import DECISIONS_FILE, FitRun, write_run
 from quietgraph.review.decisions import DecisionStore
@@ -38,13 +38,11 @@ def folder(written: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+def call(capsys: pytest.CaptureFixture[str]):
     def run_command(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["quietgraph", "review", *arguments])
-        with pytest.raises(SystemExit) as caught:
-            main()
+        code = run_main("review", *arguments)
         captured = capsys.readouterr()
-        return int(caught.value.code or 0), captured.out, " ".join(captured.err.split())
+        return code, captured.out, " ".join(captured.err.split())
 
     return run_command
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from command_line import run_main
 from paths import ROOT
-from quietgraph.cli.app import main
 
 PAGE = ROOT / "docs" / "own-data.md"
 SCRIPTS = {"make_shop.py": "draws = np.random", "review.py": "# review.py"}
@@ -52,15 +52,9 @@ def run(command: str) -> list[str]:
         line = re.sub(r"^python ", f"{shlex.quote(sys.executable)} ", command)
         done = subprocess.run(line, shell=True, check=True, capture_output=True, text=True)
         return (done.stdout + done.stderr).splitlines()
-    said, before = io.StringIO(), sys.argv
-    sys.argv = shlex.split(command)
-    try:
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            main()
-    except SystemExit:
-        pass
-    finally:
-        sys.argv = before
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        run_main(*shlex.split(command)[1:])
     return said.getvalue().splitlines()
 
 

@@ -5,9 +5,8 @@ import io
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from quietgraph.cli.app import app
+from command_line import printed
 from quietgraph.paper.targets import TARGETS
 
 pytestmark = pytest.mark.data
@@ -16,9 +15,7 @@ pytestmark = pytest.mark.data
 def call(folder: Path, *words: str) -> str:
     options = ["--budget", "smoke", "--store", str(folder / "smoke.sqlite")]
     options += ["--cache", str(folder / "cache")]
-    outcome = CliRunner().invoke(app, ["paper", *words, *options])
-    assert outcome.exit_code == 0, outcome.exception
-    return outcome.output
+    return printed("paper", *words, *options)
 
 
 @pytest.fixture(scope="module")

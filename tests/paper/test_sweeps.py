@@ -30,17 +30,11 @@ from quietgraph.paper.sweeps import (
 )
 from quietgraph.paper.sweeps import carry_out as run_missing
 from quietgraph.paper.targets import TARGETS, find_targets
+from records import record_of
 
 
 def record(run: Run, seconds: float, status: str = "done") -> Record:
-    return Record(
-        key=run.key(),
-        status=status,
-        seconds=seconds,
-        peak_memory_mb=1.0,
-        started="2025-01-01T00:00:00+00:00",
-        metrics={"test_accuracy": 0.5},
-    )
+    return record_of(run, status, seconds=seconds, test_accuracy=0.5)
 
 
 def results(*records: Record) -> Results:

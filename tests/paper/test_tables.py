@@ -22,6 +22,7 @@ from quietgraph.paper.significance import P_VALUES, SignificanceTable
 from quietgraph.paper.theory_tables import BOUND, KERNEL_COMPLEXITY, PROJECTION
 from quietgraph.paper.timing import TRAINING_TIME, TimeTable
 from quietgraph.report.paper_tables import render_comparisons
+from records import record_of
 
 GOLDEN = ROOT / "tests" / "golden" / "paper"
 # Rows with every mark: an own row, a copied one, a row without a printed figure, files that lack.
@@ -47,17 +48,6 @@ def scope(monkeypatch: pytest.MonkeyPatch) -> Scope:
     return make_scope("small", seeds="3")
 
 
-def record(run: Run, status: str = "done", **metrics: float) -> Record:
-    return Record(
-        key=run.key(),
-        status=status,
-        metrics=metrics if status == "done" else {},
-        seconds=1.0,
-        peak_memory_mb=1.0,
-        started="2025-01-01T00:00:00+00:00",
-    )
-
-
 def results_of(needs: Needs, make: Callable[[Run], Record]) -> Results:
     kinds = ("accuracy", "times", "theory", "folds")
     return Results({kind: records_frame([make(run) for run in needs.of(kind)]) for kind in kinds})
@@ -68,7 +58,7 @@ def accuracy_of(run: Run) -> Record:
     status = (
         "failed" if (str(run.variant), str(run.noise), run.seed) == ("quiet", "none", 2) else "done"
     )
-    return record(run, status, test_accuracy=value + 0.01 * run.seed)
+    return record_of(run, status, test_accuracy=value + 0.01 * run.seed)
 
 
 @pytest.fixture
@@ -129,7 +119,7 @@ def test_a_table_needs_no_run_of_a_dataset_that_is_not_here(scope: Scope) -> Non
 
 def test_results_on_a_dataset_that_is_not_here_are_shown(scope: Scope) -> None:
     runs = [Run.parse("wiki-cs", "gcn", "none", seed) for seed in scope.seeds]
-    frame = records_frame([record(run, test_accuracy=0.5) for run in runs])
+    frame = records_frame([record_of(run, test_accuracy=0.5) for run in runs])
     found = Results(dict.fromkeys(("accuracy", "times", "theory", "folds"), frame))
     rows = {(row.dataset, row.name): row.cells for row in TABLE.compare(scope, found).rows}
     assert rows["wiki-cs", "gcn"]["none"].ours == Number(0.5, 0.0, 3)
@@ -137,7 +127,7 @@ def test_results_on_a_dataset_that_is_not_here_are_shown(scope: Scope) -> None:
 
 def test_runs_of_other_parameters_are_not_shown(scope: Scope) -> None:
     other = [Run.parse("amazon-photo", "gcn:hidden=8", "none", seed) for seed in range(3)]
-    frame = records_frame([record(run, test_accuracy=0.5) for run in other])
+    frame = records_frame([record_of(run, test_accuracy=0.5) for run in other])
     found = Results(dict.fromkeys(("accuracy", "times", "theory", "folds"), frame))
     cells = TABLE.compare(scope, found).rows[0].cells
     assert cells["none"].ours is None
@@ -146,7 +136,7 @@ def test_runs_of_other_parameters_are_not_shown(scope: Scope) -> None:
 def test_the_rank_table_pairs_draws_with_the_best_rank(scope: Scope) -> None:
     def make(run: Run) -> Record:
         ratio = float(str(run.variant).rpartition("=")[2])
-        return record(run, test_accuracy=0.7 - abs(ratio - 0.3) / 10 + 0.05 * run.seed)
+        return record_of(run, test_accuracy=0.7 - abs(ratio - 0.3) / 10 + 0.05 * run.seed)
 
     shown = RANK.compare(scope, results_of(RANK.needs(scope), make))
     cells = {row.name: row.cells["symmetric:0.4"].ours for row in shown.rows}
@@ -163,7 +153,7 @@ def test_the_rank_table_pairs_draws_with_the_best_rank(scope: Scope) -> None:
 def test_times_are_divided_by_the_gcns_of_the_same_draw(scope: Scope) -> None:
     def make(run: Run) -> Record:
         seconds = {"gcn": 2.0, "sfa": 30.0}.get(run.variant.method, 4.0) * (1 + run.seed)
-        return record(run, seconds_fit=seconds)
+        return record_of(run, seconds_fit=seconds)
 
     shown = TRAINING_TIME.compare(scope, results_of(TRAINING_TIME.needs(scope), make))
     cells = {row.name: row.cells["cora"] for row in shown.rows}
@@ -181,7 +171,7 @@ def test_p_values_name_the_best_baseline_and_the_difference(scope: Scope) -> Non
 
     def make(run: Run) -> Record:
         own = draws[(7 * run.seed + len(str(run.variant))) % 100]
-        return record(run, test_accuracy=0.6 + gains.get(run.variant.method, 0.0) + own / 10)
+        return record_of(run, test_accuracy=0.6 + gains.get(run.variant.method, 0.0) + own / 10)
 
     shown = small.compare(scope, results_of(small.needs(scope), make))
     cell = shown.rows[0].cells["symmetric:0.4"]
@@ -206,8 +196,8 @@ def test_p_values_that_cannot_be_say_why(scope: Scope, draws: int, words: str) -
 
     def make(run: Run) -> Record:
         if run.variant.method == "s2gc" and run.seed not in scope.seeds[:draws]:
-            return record(run, "failed")
-        return record(run, test_accuracy=0.75 if run.variant.method == "gcl-lrr" else 0.7)
+            return record_of(run, "failed")
+        return record_of(run, test_accuracy=0.75 if run.variant.method == "gcl-lrr" else 0.7)
 
     cell = small.compare(scope, results_of(small.needs(scope), make)).rows[0].cells["symmetric:0.4"]
     assert cell.ours is None
@@ -222,7 +212,7 @@ def test_p_values_without_a_baseline_are_not_run(scope: Scope) -> None:
 
 def test_bound_terms_and_complexities_carry_their_marks(scope: Scope) -> None:
     def make(run: Run) -> Record:
-        return record(run, **dict.fromkeys(("L1", "L2", "KC", "bound", "rank"), 1.5))
+        return record_of(run, **dict.fromkeys(("L1", "L2", "KC", "bound", "rank"), 1.5))
 
     found = results_of(BOUND.needs(scope) | KERNEL_COMPLEXITY.needs(scope), make)
     bound = BOUND.compare(scope, found).rows[2]
@@ -233,7 +223,7 @@ def test_bound_terms_and_complexities_carry_their_marks(scope: Scope) -> None:
 
 
 def test_a_study_that_failed_everywhere_says_so(scope: Scope) -> None:
-    found = results_of(PROJECTION.needs(scope), lambda run: record(run, "failed"))
+    found = results_of(PROJECTION.needs(scope), lambda run: record_of(run, "failed"))
     cells = PROJECTION.compare(scope, found).rows[0].cells
     assert {cell.words for cell in cells.values()} == {"failed: 3"}
 
@@ -242,7 +232,7 @@ def test_the_choice_is_the_first_of_the_best_settings() -> None:
     scope = make_scope("smoke", data_root="nowhere")
 
     def make(run: Run) -> Record:
-        return record(run, fold_accuracy=0.5 + 0.1 * ("rank_ratio=0.5" in str(run.variant)))
+        return record_of(run, fold_accuracy=0.5 + 0.1 * ("rank_ratio=0.5" in str(run.variant)))
 
     shown = CROSS_VALIDATION.compare(scope, results_of(CROSS_VALIDATION.needs(scope), make))
     cells = shown.rows[0].cells
@@ -259,7 +249,7 @@ def test_draws_asked_for_replace_those_a_target_has_of_its_own(
     for seeds, wanted in ((None, usual), ("7-11", {7, 8, 9, 10, 11})):
         scope = make_scope("small", seeds=seeds)
         assert {run.seed for run in table.runs(scope)} == wanted
-        shown = table.compare(scope, results_of(Needs(), record))
+        shown = table.compare(scope, results_of(Needs(), record_of))
         assert f"{len(wanted)} draws (seeds {min(wanted)}, " in shown.notes[0]
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import accuracy_score, f1_score
 
 from quietgraph.errors import InvalidParameterError
 
@@ -49,7 +50,7 @@ def describe_metric(name: str) -> Metric:
 def accuracy(predicted: ArrayLike, true: ArrayLike) -> float:
     """Return the share of nodes predicted as their true class; NaN for no nodes."""
     guess, truth = _pair(predicted, true)
-    return float(np.mean(guess == truth)) if len(truth) else float("nan")
+    return float(accuracy_score(truth, guess)) if len(truth) else float("nan")
 
 
 def macro_f1(predicted: ArrayLike, true: ArrayLike) -> float:
@@ -60,12 +61,7 @@ def macro_f1(predicted: ArrayLike, true: ArrayLike) -> float:
     guess, truth = _pair(predicted, true)
     if not len(truth):
         return float("nan")
-    _, codes = np.unique(np.concatenate([guess, truth]), return_inverse=True)
-    guess, truth = np.split(codes, 2)
-    size = codes.max() + 1
-    hits = np.bincount(truth[guess == truth], minlength=size)
-    claims = np.bincount(guess, minlength=size) + np.bincount(truth, minlength=size)
-    return float(np.mean(2 * hits / claims))
+    return float(f1_score(truth, guess, average="macro", zero_division=0.0))
 
 
 def calibration_error(probabilities: ArrayLike, true: ArrayLike, *, bins: int = 15) -> float:

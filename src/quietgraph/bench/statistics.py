@@ -54,8 +54,8 @@ def paired_tests(
     wide = _by_draw(frame, metric)
     for method in (method_a, method_b):
         _check_method(wide, method)
-    cells = wide.reset_index()[CELL].drop_duplicates().to_numpy()
-    return _test_pairs(wide, [(*cell, method_a, method_b) for cell in cells], metric)
+    cells = wide.groupby(CELL)
+    return _table([_test_pair(cell, place, method_a, method_b, metric) for place, cell in cells])
 
 
 def against(
@@ -68,17 +68,22 @@ def against(
 
     Args:
         frame: One row a run.
-        baseline: One method; or several, of which the one with the best mean of each cell stands.
+        baseline: One method; or several, of which the best of each cell is compared with: the
+            draws that the method and every baseline of the cell finished decide which is best,
+            and the test uses the same draws.
         metric: Column that is compared.
     """
     names = [baseline] if isinstance(baseline, str) else list(baseline)
     wide = _by_draw(frame, metric)
     for name in names:
         _check_method(wide, name)
-    others = [method for method in wide.columns if method not in names]
-    best = _best_of(summarise(frame, metric), names, metric)
-    pairs = [(*cell, method, name) for *cell, name in best.to_numpy() for method in others]
-    table = _test_pairs(wide, pairs, metric)
+    rows = [
+        _against_best(cell, place, method, names, metric)
+        for place, cell in wide.groupby(CELL)
+        for method in wide.columns.difference(names)
+        if cell[names].notna().any(axis=None)
+    ]
+    table = _table(rows)
     return table.assign(t_holm=holm(table["t_p"]), wilcoxon_holm=holm(table["wilcoxon_p"]))
 
 
@@ -175,17 +180,24 @@ def _check_method(wide: pd.DataFrame, method: str) -> None:
         raise UnknownNameError("method among these runs", method, map(str, wide.columns))
 
 
-def _test_pairs(
-    wide: pd.DataFrame, pairs: list[tuple[str, str, str, str]], metric: str
-) -> pd.DataFrame:
-    """Return one row per (dataset, noise, method, baseline)."""
-    cells = dict(list(wide.groupby(CELL)))
+def _against_best(
+    cell: pd.DataFrame, place: Any, method: str, baselines: list[str], metric: str
+) -> dict[str, Any]:
+    """Return the comparison with the best baseline on the draws that all of them share."""
+    ran = [name for name in baselines if cell[name].notna().any()]
+    shared = cell[[method, *ran]].dropna()
+    means = (cell if shared.empty else shared)[ran].mean()
+    best = means.idxmax() if describe_metric(metric).higher_is_better else means.idxmin()
+    return _test_pair(shared, place, method, str(best), metric)
+
+
+def _test_pair(cell: pd.DataFrame, place: Any, a: str, b: str, metric: str) -> dict[str, Any]:
+    names = {**dict(zip(CELL, place, strict=True)), "method": a, "baseline": b}
     higher = describe_metric(metric).higher_is_better
-    rows = []
-    for dataset, noise, a, b in sorted(pairs):
-        cell = cells[dataset, noise]
-        names = {"dataset": dataset, "noise": noise, "method": a, "baseline": b}
-        rows.append(names | _compare(cell[a].to_numpy(), cell[b].to_numpy(), higher=higher))
+    return names | _compare(cell[a].to_numpy(), cell[b].to_numpy(), higher=higher)
+
+
+def _table(rows: list[dict[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*CELL, "method", "baseline", *_TESTED])
 
 
@@ -235,14 +247,6 @@ def signed_rank_p(differences: NDArray[Any]) -> float:
         chances = (np.pad(chances, (0, rank)) + np.pad(chances, (rank, 0))) / 2
     reached = doubled[differences > 0].sum()
     return float(min(1.0, 2 * min(chances[: reached + 1].sum(), chances[reached:].sum())))
-
-
-def _best_of(summary: pd.DataFrame, names: list[str], metric: str) -> pd.DataFrame:
-    known = summary[summary["method"].isin(names)].dropna(subset="mean")
-    higher = describe_metric(metric).higher_is_better
-    ordered = known.sort_values("mean", ascending=not higher, kind="stable")
-    first = ordered.drop_duplicates(CELL)
-    return first[[*CELL, "method"]].rename(columns={"method": "baseline"})
 
 
 def _friedman_p(ranks: NDArray[Any]) -> float:

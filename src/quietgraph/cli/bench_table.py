@@ -175,9 +175,7 @@ def _markdown(tests: pd.DataFrame) -> str:
             **{name: tests[name].map("{:.2g}".format) for name in _P_VALUES},
         }
     )
-    head = [list(shown.columns), ["---"] * len(shown.columns)]
-    lines = [f"| {' | '.join(row)} |" for row in (*head, *shown.to_numpy().tolist())]
-    return "\n".join([*lines, ""])
+    return shown.to_markdown(index=False, disable_numparse=True) + "\n"
 
 
 _P_VALUES = ("t_p", "t_holm", "wilcoxon_p", "wilcoxon_holm")

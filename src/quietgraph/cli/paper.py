@@ -20,7 +20,8 @@ from quietgraph.paper.results import Needs, read_results
 from quietgraph.paper.scope import Scope, make_scope
 from quietgraph.paper.sweeps import Estimate, carry_out, estimate
 from quietgraph.paper.targets import TARGETS, Target, find_targets
-from quietgraph.report.paper_tables import PAPER_FORMATS, render_comparisons
+from quietgraph.report.paper_tables import render_comparisons
+from quietgraph.report.table_formats import NAMES
 from quietgraph.report.theory_figures import projection_figure, save_figure
 
 
@@ -42,8 +43,8 @@ def paper(
     if target == "list":
         _list()
         return
-    if format not in PAPER_FORMATS:
-        raise UnknownNameError("table format", format, PAPER_FORMATS)
+    if format not in NAMES:
+        raise UnknownNameError("table format", format, NAMES)
     wanted = find_targets(target)
     folder = str(cache or user_cache() / "embeddings")
     scope = make_scope(budget, seeds=seeds, data_root=data_root, cache=folder)

@@ -69,7 +69,12 @@ def find_root(data_root: str | Path | None = None) -> Path:
 def user_cache() -> Path:
     """Return the folder for what can be made again: QUIETGRAPH_CACHE, or in the user's cache."""
     chosen = os.environ.get("QUIETGRAPH_CACHE")
-    return Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("quietgraph")
+    if chosen:
+        return Path(chosen).expanduser()
+    before = Path.home() / ".cache" / "quietgraph"  # on every system, in the first release
+    if before.exists() and not os.environ.get("XDG_CACHE_HOME"):
+        return before
+    return platformdirs.user_cache_path("quietgraph", appauthor=False)
 
 
 def fetch(name: str, source: Source, root: Path, *, stage: Path) -> None:

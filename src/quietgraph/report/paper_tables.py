@@ -1,15 +1,14 @@
 """Comparisons with the paper, written in each format: ours, then the printed figure."""
 
-import csv
-import html
-import io
 import string
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import pandas as pd
 
 from quietgraph.errors import UnknownNameError
 from quietgraph.paper.comparison import Cell, Comparison, Number
-from quietgraph.report.table_formats import SPECIAL
+from quietgraph.report.table_formats import FORMATS, NAMES, Format
 
 _CSV: Final = (
     "target", "dataset", "row", "column", "unit", "ours", "ours_std", "n", "printed",
@@ -27,15 +26,33 @@ def render_comparisons(
 
     Args:
         tables: In order; CSV puts all into one table.
-        format: One of `PAPER_FORMATS`.
+        format: markdown, latex, csv or html.
         figures: By target, the file name of a figure without its suffix.
     """
-    if format not in PAPER_FORMATS:
-        raise UnknownNameError("table format", format, PAPER_FORMATS)
+    if format not in NAMES:
+        raise UnknownNameError("table format", format, NAMES)
     if format == "csv":
-        return _csv(tables)
-    write = PAPER_FORMATS[format]
-    return "\n".join(write(table, (figures or {}).get(table.target)) for table in tables)
+        rows = [line for table in tables for line in _lines(table)]
+        frame = pd.DataFrame(rows, columns=list(_CSV)).astype({"n": "Int64"})
+        return frame.to_csv(index=False, lineterminator="\n")
+    form, names = FORMATS[format], figures or {}
+    return "\n".join(_section(table, form, names.get(table.target)) for table in tables)
+
+
+def _section(table: Comparison, form: Format, figure: str | None) -> str:
+    letters = footnotes(table)
+    notes = [form.escape(" ".join(table.notes))] if table.notes else []
+    notes += [
+        f"{form.raised.format(letter).strip()} {form.escape(mark)}"
+        for mark, letter in letters.items()
+    ]
+    parts = [
+        form.title.format(form.escape(table.title)),
+        form.table(*_texts(table, form, letters)),
+        form.notes(notes),
+        form.figure.format(form.escape(figure)) if figure else "",
+    ]
+    return "".join(parts)
 
 
 def footnotes(table: Comparison) -> dict[str, str]:
@@ -44,106 +61,37 @@ def footnotes(table: Comparison) -> dict[str, str]:
     return dict(zip(table.marks(), letters, strict=False))
 
 
-def _markdown(table: Comparison, figure: str | None) -> str:
-    def cell_text(cell: Cell) -> str:
-        theirs = _printed(cell)
-        parts = [_escape_markdown(_ours(cell, has_printed=bool(theirs)))]
-        if theirs:
-            parts.append(f"*{theirs}*" + "".join(f" [{notes[mark]}]" for mark in cell.marks))
-        return " · ".join(filter(None, parts))
-
-    notes = footnotes(table)
-    heads = [_escape_markdown(name) for name in _heads(table)]
-    rule = [":--"] * (len(heads) - len(table.columns)) + ["--:"] * len(table.columns)
-    lines = [f"## {table.title}", ""]
-    rows = _rows(table, cell_text, _escape_markdown)
-    lines += [f"| {' | '.join(cells)} |" for cells in (heads, rule, *rows)]
-    lines += ["", *_sentences(table)]
-    lines += [""] * bool(notes) + [f"- [{letter}] {mark}" for mark, letter in notes.items()]
-    if figure:
-        lines += ["", f"![{table.title}]({figure}.svg)"]
-    return "\n".join([*lines, ""])
+def _texts(table: Comparison, form: Format, letters: dict[str, str]) -> tuple[pd.DataFrame, int]:
+    """Return the text of every cell, and how many columns are names of the rows."""
+    has_datasets = table.head != "dataset" and any(row.dataset for row in table.rows)
+    heads = [*(["dataset"] if has_datasets else []), table.head]
+    rows = []
+    for row in table.rows:
+        names = (row.dataset, row.name)[-len(heads) :]
+        cells = (row.cells.get(column, Cell()) for column in table.columns)
+        rows.append([*map(form.escape, names), *(_cell_text(c, form, letters) for c in cells)])
+    columns = [form.escape(name) for name in (*heads, *table.columns)]
+    return pd.DataFrame(rows, columns=columns), len(heads)
 
 
-def _latex(table: Comparison, figure: str | None) -> str:
-    def cell_text(cell: Cell) -> str:
-        theirs = _printed(cell)
-        parts = [_escape_latex(_ours(cell, has_printed=bool(theirs)))]
-        if theirs:
-            letters = ",".join(notes[mark] for mark in cell.marks)
-            raised = rf"\textsuperscript{{{letters}}}" if letters else ""
-            parts.append(rf"\textit{{{_escape_latex(theirs)}}}{raised}")
-        return " ".join(filter(None, parts))
-
-    notes = footnotes(table)
-    heads = [_escape_latex(name) for name in _heads(table)]
-    shape = "l" * (len(heads) - len(table.columns)) + "r" * len(table.columns)
-    words = [_escape_latex(sentence) for sentence in _sentences(table)]
-    words += [
-        rf"\textsuperscript{{{letter}}} {_escape_latex(mark)}" for mark, letter in notes.items()
-    ]
-    lines = [
-        rf"\paragraph{{{_escape_latex(table.title)}}}",
-        rf"\begin{{tabular}}{{{shape}}}  % needs \usepackage{{booktabs}}",
-        r"\toprule",
-        rf"{' & '.join(heads)} \\",
-        r"\midrule",
-        *(rf"{' & '.join(cells)} \\" for cells in _rows(table, cell_text, _escape_latex)),
-        r"\bottomrule",
-        r"\end{tabular}",
-        rf"\par\smallskip{{\footnotesize {' '.join(words)}\par}}",
-    ]
-    if figure:
-        lines.append(rf"\includegraphics[width=\linewidth]{{{figure}.png}}")
-    return "\n".join([*lines, ""])
+def _cell_text(cell: Cell, form: Format, letters: dict[str, str]) -> str:
+    theirs = _printed(cell)
+    parts = [form.escape(_ours(cell, has_printed=bool(theirs)))]
+    if theirs:
+        marks = ",".join(letters[mark] for mark in cell.marks)
+        raised = form.raised.format(marks) if marks else ""
+        parts.append(form.italic.format(form.escape(theirs)) + raised)
+    return form.gap.join(filter(None, parts))
 
 
-def _html(table: Comparison, figure: str | None) -> str:
-    def cell_text(cell: Cell) -> str:
-        theirs = _printed(cell)
-        parts = [html.escape(_ours(cell, has_printed=bool(theirs)))]
-        if theirs:
-            raised = "".join(f"<sup>{notes[mark]}</sup>" for mark in cell.marks)
-            parts.append(f"<em>{html.escape(theirs)}</em>{raised}")
-        return "<br>".join(filter(None, parts))
-
-    notes = footnotes(table)
-    heads = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in _heads(table))
-    body = [
-        "<tr>" + "".join(f"<td>{text}</td>" for text in cells) + "</tr>"
-        for cells in _rows(table, cell_text, html.escape)
-    ]
-    lines = [
-        f'<section id="{table.target}">',
-        f"<h2>{html.escape(table.title)}</h2>",
-        '<table class="results">',
-        f"<thead><tr>{heads}</tr></thead>",
-        "<tbody>",
-        *body,
-        "</tbody>",
-        "</table>",
-        *(f"<p>{html.escape(sentence)}</p>" for sentence in _sentences(table)),
-        *(f"<p><sup>{letter}</sup> {html.escape(mark)}</p>" for mark, letter in notes.items()),
-    ]
-    if figure:
-        lines.append(f'<img src="{html.escape(figure)}.svg" alt="{html.escape(table.title)}">')
-    return "\n".join([*lines, "</section>", ""])
-
-
-def _csv(tables: Sequence[Comparison]) -> str:
-    """Return one line per cell of all tables, numbers in the unit that the line names."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_CSV)
-    for table in tables:
-        for row in table.rows:
-            for column, cell in row.cells.items():
-                names = [table.target, row.dataset, row.name, column, cell.unit.name]
-                ours, theirs = (_values(number, cell) for number in (cell.ours, cell.printed))
-                n = cell.ours.n if cell.ours else None
-                words = [" ".join(cell.marks), cell.words]
-                writer.writerow([*names, *ours, n, *theirs, *words])
-    return text.getvalue()
+def _lines(table: Comparison) -> Iterator[list[Any]]:
+    """Give one line per cell, numbers in the unit that the line names."""
+    for row in table.rows:
+        for column, cell in row.cells.items():
+            names = [table.target, row.dataset, row.name, column, cell.unit.name]
+            ours, theirs = (_values(number, cell) for number in (cell.ours, cell.printed))
+            n = cell.ours.n if cell.ours else None
+            yield [*names, *ours, n, *theirs, " ".join(cell.marks), cell.words]
 
 
 def _values(number: Number | None, cell: Cell) -> tuple[float | None, float | None]:
@@ -166,44 +114,3 @@ def _ours(cell: Cell, *, has_printed: bool) -> str:
 
 def _printed(cell: Cell) -> str:
     return cell.unit.text(cell.printed) if cell.printed else ""
-
-
-def _names_datasets(table: Comparison) -> bool:
-    """Whether the rows need a column that says their dataset."""
-    return table.head != "dataset" and any(row.dataset for row in table.rows)
-
-
-def _heads(table: Comparison) -> list[str]:
-    return [*(["dataset"] if _names_datasets(table) else []), table.head, *table.columns]
-
-
-def _rows(
-    table: Comparison, cell_text: Callable[[Cell], str], escape: Callable[[str], str]
-) -> list[list[str]]:
-    """Return the texts of every row."""
-    lines = []
-    for row in table.rows:
-        names = [row.dataset, row.name] if _names_datasets(table) else [row.name]
-        cells = (row.cells.get(column, Cell()) for column in table.columns)
-        lines.append([*map(escape, names), *map(cell_text, cells)])
-    return lines
-
-
-def _sentences(table: Comparison) -> list[str]:
-    return [" ".join(table.notes)] if table.notes else []
-
-
-def _escape_markdown(text: str) -> str:
-    return text.replace("|", r"\|").replace("*", r"\*")
-
-
-def _escape_latex(text: str) -> str:
-    return text.translate(SPECIAL)
-
-
-PAPER_FORMATS: Final[dict[str, Callable[[Comparison, str | None], str]]] = {
-    "markdown": _markdown,
-    "latex": _latex,
-    "csv": lambda table, _: _csv([table]),
-    "html": _html,
-}

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,9 +10,12 @@ import pandas as pd
 from quietgraph.bench.metrics import Metric, describe_metric
 from quietgraph.bench.statistics import CELL, against, summarise
 from quietgraph.errors import UnknownNameError
-from quietgraph.report.table_formats import FORMATS, TESTS, Table
+from quietgraph.report.table_formats import FORMATS, NAMES, Format
 
 ALPHA = 0.05
+_TESTS = ["baseline", "difference", "t_p", "t_holm", "wilcoxon_p", "wilcoxon_holm"]
+_ENDS = {"failed": "failed", "timeout": "timeout", "out_of_memory": "out of memory"}
+_MARKS = {"better": " ↑", "worse": " ↓", "": ""}
 
 
 def render_table(
@@ -34,10 +38,17 @@ def render_table(
         metric: Column that is shown.
         baseline: A method, or several of which the best of each column is compared with.
     """
-    if format not in FORMATS:
-        raise UnknownNameError("table format", format, FORMATS)
+    if format not in NAMES:
+        raise UnknownNameError("table format", format, NAMES)
     baselines = [baseline] if isinstance(baseline, str) else list(baseline or [])
-    return FORMATS[format](_build(frame, metric, baselines))
+    cells = _judged(frame, metric, baselines)
+    if format == "csv":
+        names = ["method", *CELL, "metric", "mean", "std", "n", *_ENDS, "best", "mark", *_TESTS]
+        cells = cells.round(dict.fromkeys(_TESTS[2:], 6))
+        return cells[names].to_csv(index=False, lineterminator="\n")
+    form, reading = FORMATS[format], describe_metric(metric)
+    footnote = form.escape(_footnote(cells, reading, baselines))
+    return form.table(_texts(cells, reading, form), 1) + form.notes([footnote])
 
 
 def split_noise(text: str) -> tuple[str, float | None]:
@@ -58,30 +69,45 @@ def noise_order(text: str) -> tuple[bool, str, float, str]:
     return kind != "none", kind, rate or 0.0, text
 
 
-def _build(frame: pd.DataFrame, metric: str, baselines: list[str]) -> Table:
-    reading = describe_metric(metric)
-    cells = _judged(frame, metric, baselines)
-    others = sorted(set(cells["method"]) - set(baselines))
-    methods = [*baselines, *others]
-    places = list(zip(cells["dataset"], cells["noise"], strict=True))
-    columns = sorted(set(places), key=lambda column: (column[0], noise_order(column[1])))
-    keys = [
-        (methods.index(method), columns.index(place))
-        for method, place in zip(cells["method"], places, strict=True)
-    ]
-    cells = cells.iloc[sorted(range(len(keys)), key=keys.__getitem__)]
-    return Table(cells, methods, columns, _footnote(cells, reading, baselines), reading)
+def _texts(cells: pd.DataFrame, reading: Metric, form: Format) -> pd.DataFrame:
+    """Return the text of every cell: methods down, (dataset, noise) across."""
+    texts = {
+        (cell["method"], cell["dataset"], cell["noise"]): _cell_text(cell, reading, form)
+        for cell in cells.to_dict("records")
+    }
+    methods = dict.fromkeys(method for method, *_ in texts)
+    places = sorted({key[1:] for key in texts}, key=lambda place: _place_order(*place))
+    frame = pd.DataFrame({("", "method"): map(form.escape, methods)})
+    for place in places:
+        head = tuple(map(form.escape, place))
+        frame[head] = [texts.get((method, *place), "-") for method in methods]
+    return frame
+
+
+def _place_order(dataset: str, noise: str) -> tuple[str, tuple[bool, str, float, str]]:
+    return dataset, noise_order(noise)
+
+
+def _cell_text(cell: dict[Any, Any], metric: Metric, form: Format) -> str:
+    parts = []
+    if cell["n"]:
+        value = f"{cell['mean']:.{metric.decimals}f}"
+        value += f" ± {cell['std']:.{metric.decimals}f}" if cell["n"] > 1 else ""
+        shown = form.bold.format(form.escape(value)) if cell["best"] else form.escape(value)
+        parts.append(shown + form.escape(f" ({cell['n']}){_MARKS[cell['mark']]}"))
+    parts += [form.escape(f"{words}: {cell[end]}") for end, words in _ENDS.items() if cell[end]]
+    return ", ".join(parts) or "-"
 
 
 def _judged(frame: pd.DataFrame, metric: str, baselines: list[str]) -> pd.DataFrame:
-    """Return one row per (dataset, noise, method): summary, tests, whether it is best, its mark."""
+    """Return one row per cell, in the order of the table: summary, tests, best or not, mark."""
     reading = describe_metric(metric)
     cells = summarise(frame, metric)
     if baselines:
         tests = against(frame, baselines, metric)
-        cells = cells.merge(tests[[*CELL, "method", *TESTS]], on=[*CELL, "method"], how="left")
+        cells = cells.merge(tests[[*CELL, "method", *_TESTS]], on=[*CELL, "method"], how="left")
     else:
-        cells = cells.assign(**dict.fromkeys(TESTS, np.nan))
+        cells = cells.assign(**dict.fromkeys(_TESTS, np.nan))
     if reading.is_share:
         cells[["mean", "std", "difference"]] *= 100
     gain = cells["difference"] * (1 if reading.higher_is_better else -1)
@@ -89,7 +115,17 @@ def _judged(frame: pd.DataFrame, metric: str, baselines: list[str]) -> pd.DataFr
     mark = np.where(cells["t_holm"] < ALPHA, direction, "")
     # Rounded once, here, so that all formats show the same digits.
     cells = cells.round(dict.fromkeys(["mean", "std", "difference"], reading.decimals))
-    return cells.assign(best=_is_best(cells, reading), mark=mark, metric=metric)
+    cells = cells.assign(best=_is_best(cells, reading), mark=mark, metric=metric)
+    rank = {method: place for place, method in enumerate(baselines)}
+    order = sorted(
+        cells.index,
+        key=lambda row: (
+            rank.get(cells["method"][row], len(rank)),
+            cells["method"][row],
+            _place_order(cells["dataset"][row], cells["noise"][row]),
+        ),
+    )
+    return cells.loc[order]
 
 
 def _is_best(cells: pd.DataFrame, reading: Metric) -> "pd.Series[bool]":

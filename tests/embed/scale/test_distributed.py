@@ -17,9 +17,8 @@ import pandas as pd
 import psutil
 import pytest
 import torch
-from typer.testing import CliRunner
 
-from quietgraph.cli.app import app
+from command_line import printed, refused
 from quietgraph.embed import ContrastSettings, GCNEncoder, Schedule, ViewRates, train
 from quietgraph.embed.contrast import ContrastTrainer
 from quietgraph.embed.scale.distributed import ALONE, World, current_world, join_world, meet
@@ -160,8 +159,7 @@ def test_a_killed_worker_is_replaced_and_the_run_ends_as_if_nothing_had_happened
     assert victims, said
     assert "continuing from the checkpoint" in said
     assert not kept.exists()
-    alone = CliRunner().invoke(app, fit_command(tmp_path / "graph.npz", tmp_path / "alone")[3:])
-    assert alone.exit_code == 0, alone.output
+    printed(*fit_command(tmp_path / "graph.npz", tmp_path / "alone")[3:])
     facts = json.loads((tmp_path / "run" / "run.json").read_text())
     assert facts["data"]["nodes"] == 500
     assert abs(hits(tmp_path / "run", classes) - hits(tmp_path / "alone", classes)) < 0.05
@@ -186,15 +184,15 @@ def test_a_users_mistake_ends_all_workers_with_one_sentence(tmp_path) -> None:
     ],
 )
 def test_options_that_do_not_go_together_are_refused(options, sentence: str) -> None:
-    done = CliRunner().invoke(app, ["fit", "digits", *options])
-    assert isinstance(done.exception, InvalidParameterError)
-    assert sentence in str(done.exception)
+    error = refused("fit", "digits", *options)
+    assert isinstance(error, InvalidParameterError)
+    assert sentence in str(error)
 
 
 def test_the_old_name_of_the_option_still_works_and_warns() -> None:
     with pytest.warns(FutureWarning, match="now called --partitions"):
-        done = CliRunner().invoke(app, ["fit", "digits", "--parts", "many"])
-    assert "--partitions must be auto or a number" in str(done.exception)
+        error = refused("fit", "digits", "--parts", "many")
+    assert "--partitions must be auto or a number" in str(error)
 
 
 def test_processes_meet_although_the_store_holds_the_words_of_dead_ones() -> None:

@@ -7,10 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from typer.testing import CliRunner
 
 import quietgraph as qg
-from quietgraph.cli.app import app
+from command_line import call, printed
 from quietgraph.errors import InvalidGraphError, UnreadableFileError, UnwritablePathError
 from quietgraph.graph import CSR, Graph
 from quietgraph.graph.io import arrays, csv_file, edge_sort, features, read_graph, table
@@ -166,11 +165,10 @@ def test_a_fit_on_a_mapped_folder_is_that_on_the_tables(tmp_path) -> None:
 
 def test_the_command_converts_and_fit_reads_the_folder(tmp_path) -> None:
     source = write_tables(tmp_path / "tables")
-    done = CliRunner().invoke(app, ["convert", str(source), str(tmp_path / "mapped")])
-    assert done.exit_code == 0, done.output
+    printed("convert", source, tmp_path / "mapped")
     quick = ["--set", "epochs=2", "--set", "warm_up=1", "--partitions", "2", "--json"]
     out = ["--out", str(tmp_path / "run")]
-    fitted = CliRunner().invoke(app, ["fit", str(tmp_path / "mapped"), *quick, *out])
+    fitted = call("fit", tmp_path / "mapped", *quick, *out)
     assert fitted.exit_code == 0, fitted.output
     facts = json.loads(fitted.stdout)
     assert facts["data"]["nodes"] == NODES
@@ -179,8 +177,7 @@ def test_the_command_converts_and_fit_reads_the_folder(tmp_path) -> None:
 
 
 def test_a_dataset_is_converted_without_its_test_labels(tmp_path) -> None:
-    done = CliRunner().invoke(app, ["convert", "digits", str(tmp_path / "digits")])
-    assert done.exit_code == 0, done.output
+    printed("convert", "digits", tmp_path / "digits")
     read = read_mapped(tmp_path / "digits")
     data = qg.load("digits")
     known = np.array([label is not None for label in read.labels])
