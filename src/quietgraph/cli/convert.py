@@ -3,16 +3,15 @@
 from pathlib import Path
 
 import numpy as np
-import torch
 from rich.markup import escape
 
 from quietgraph.cli.console import results, say
 from quietgraph.cli.fit import split_pairs
 from quietgraph.data.datasets import load_benchmark
+from quietgraph.data.homophily import measure_homophily
 from quietgraph.data.load import is_path
 from quietgraph.graph.io import Encoding, ReadGraph, Understood
 from quietgraph.graph.io.convert import convert_graph, write_graph
-from quietgraph.graph.io.labels import edge_homophily
 from quietgraph.graph.io.memory_mapped import folder_to_write
 
 
@@ -41,7 +40,7 @@ def _convert_dataset(name: str, target: Path, data_root: str | Path | None) -> U
     graph, known = data.graph, data.known
     labels = np.full(graph.num_nodes, None, dtype=object)
     labels[known.numpy()] = data.codes[known].tolist()
-    sizes = torch.bincount(data.codes[known], minlength=len(data.classes)).tolist()
+    homophily = measure_homophily(data)
     understood = Understood(
         form=f"dataset {name}",
         nodes=graph.num_nodes,
@@ -49,17 +48,16 @@ def _convert_dataset(name: str, target: Path, data_root: str | Path | None) -> U
         features=graph.num_features,
         columns=(f"a matrix of {graph.num_features:,} columns",),
         label_column="its split, without test nodes",
-        classes={str(code): size for code, size in enumerate(sizes)},
+        classes={str(code): int((data.codes == code).sum()) for code in data.classes},
         labelled=int(known.sum()),
         isolated=int((graph.adjacency.row_counts == 0).sum()),
         self_loops=0,
         duplicates=0,
         opposite=0,
-        homophily=edge_homophily(graph, labels),
+        homophily=homophily.observed if homophily.edges else None,
         notes=graph.notes,
     )
-    ids = data.node_ids.astype(object)
-    matrix = Encoding("matrix")
+    matrix, ids = Encoding("matrix"), data.node_ids.astype(object)
     read = ReadGraph(graph, labels, ids, matrix, understood, data.split.validation.numpy())
     with folder_to_write(target) as folder:
         return write_graph(folder, read)

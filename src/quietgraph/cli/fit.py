@@ -5,7 +5,6 @@ import shlex
 import sys
 from pathlib import Path
 
-import numpy as np
 import typer
 from rich.markup import escape
 from rich.table import Table
@@ -23,6 +22,7 @@ from quietgraph.cli.scale import (
     train_along,
 )
 from quietgraph.data.datasets import load_benchmark
+from quietgraph.data.homophily import measure_homophily
 from quietgraph.data.load import is_path, load
 from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import NoiseSetting, parse_noise, warn_if_uninformative
@@ -31,10 +31,10 @@ from quietgraph.embed.scale.checkpoint import use_checkpoints
 from quietgraph.embed.scale.partitions import WHOLE_UP_TO
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph.io import read_corrections
-from quietgraph.graph.io.labels import chance_homophily, edge_homophily
 from quietgraph.methods import NodeClassifier
 from quietgraph.report.fit_run import FitRun, write_run
 
+_FEW_EDGES = 15  # between labelled nodes, below which nothing is said of their homophily
 DEFAULT_METHOD = "quiet"
 DEFAULT_IN_PARTITIONS = "gcl-lr-attention"  # trains in partitions and on several machines
 
@@ -171,13 +171,12 @@ def _print_results(run: FitRun, folder: Path) -> None:
 
 def _say_heterophily(observed: Observation) -> None:
     """Say where a method for heterophilous graphs may do better than the default."""
-    labels = np.array([None if c < 0 else c for c in observed.codes.tolist()], dtype=object)
-    homophily = edge_homophily(observed.graph, labels)
-    chance = chance_homophily(observed.graph, labels)
-    if homophily is not None and chance is not None and homophily < chance:
+    found = measure_homophily(observed)
+    if found.edges >= _FEW_EDGES and found.observed < found.by_chance:
         say(
-            f"[yellow]note:[/] {homophily:.0%} of edges join equal labels, {chance:.0%} would by "
-            "chance. Under heterophily tedgcn may do better: --beside tedgcn compares."
+            f"[yellow]note:[/] {found.observed:.0%} of edges join equal labels, "
+            f"{found.by_chance:.0%} would by chance. Under heterophily tedgcn may do better: "
+            "--beside tedgcn compares."
         )
 
 

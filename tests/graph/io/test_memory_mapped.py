@@ -172,8 +172,8 @@ def test_the_command_converts_and_fit_reads_the_folder(tmp_path) -> None:
     assert fitted.exit_code == 0, fitted.output
     facts = json.loads(fitted.stdout)
     assert facts["data"]["nodes"] == NODES
-    assert facts["parameters"]["parts"] == 2
-    assert "training in 2 parts" in fitted.stderr
+    assert facts["parameters"]["partitions"] == 2
+    assert "training in 2 partitions" in fitted.stderr
 
 
 def test_a_dataset_is_converted_without_its_test_labels(tmp_path) -> None:

@@ -8,14 +8,12 @@ import numpy as np
 import pandas as pd
 
 from quietgraph.errors import InvalidLabelsError
-from quietgraph.graph.graph import Graph
 from quietgraph.graph.io.cells import MISSING_WORDS
 from quietgraph.types import UNKNOWN
 
 LABEL_NAMES: Final = ("label", "class", "y", "target")
 _WHOLE = re.compile(r"[+-]?\d+(\.0*)?")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
-_FEW_EDGES = 30  # directed ones between labelled nodes, below which nothing is said of them
 _CODE = re.compile(r"[+-]?0\d+")  # 007 is a name, not seven
 _FEW_LABELS = 5
 _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -71,25 +69,6 @@ def warn_of_rare(classes: dict[str, int]) -> list[str]:
         f"{len(rare)} of {len(classes)} classes have fewer than {_FEW_LABELS} labels ({shown}): "
         "little can be learned of them"
     ]
-
-
-def edge_homophily(graph: Graph, labels: _Array) -> float | None:
-    """Return the share of edges between labelled nodes that join equal labels; None without."""
-    codes = pd.factorize(labels)[0]  # None becomes -1
-    first, second = codes[graph.edge_index.numpy()]
-    both = (first >= 0) & (second >= 0)
-    return float((first == second)[both].mean()) if both.any() else None
-
-
-def chance_homophily(graph: Graph, labels: _Array) -> float | None:
-    """Return what `edge_homophily` would be if labels met by chance; None with few such edges."""
-    codes = pd.factorize(labels)[0]
-    ends = codes[graph.edge_index.numpy()]
-    ends = ends[:, (ends >= 0).all(axis=0)]
-    if ends.shape[1] < _FEW_EDGES:
-        return None
-    shares = np.bincount(ends.ravel()) / ends.size
-    return float(np.square(shares).sum())
 
 
 def _is_nan(value: Any) -> bool:
