@@ -67,6 +67,21 @@ def test_gradient_descent_equals_its_definition(steps: int) -> None:
     torch.testing.assert_close(fit.weight, slow * sharpness, atol=1e-9, rtol=1e-9)
 
 
+def test_the_printed_step_size_follows_the_gram_matrix_of_all_nodes() -> None:
+    features, labels, train, validation = problem()
+    options = {"train": train, "validation": validation, "num_classes": 3, "steps": [1]}
+    printed = fit_linear(features, labels, step_size="printed", **options)
+    rate = 0.99 / torch.linalg.eigvalsh(features @ features.T)[-1]
+    targets = torch.nn.functional.one_hot(labels[train], 3).double()
+    slow = -rate / train.sum() * features[train].T @ (torch.full_like(targets, 1 / 3) - targets)
+    torch.testing.assert_close(printed.weight / printed.weight.norm(), slow / slow.norm())
+    again = fit_linear(features, labels, step_size="printed", **options | {"steps": [2]})
+    # The second step is as small beside the first as the slow step size says.
+    moved = (features[train] @ slow).softmax(dim=1) - targets
+    both = slow - rate / train.sum() * features[train].T @ moved
+    torch.testing.assert_close(again.weight / again.weight.norm(), both / both.norm())
+
+
 def test_gradient_descent_never_raises_its_loss() -> None:
     features, labels, train, _ = problem()
     losses = []

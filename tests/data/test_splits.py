@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from quietgraph.data.splits import Split, count_split, per_class_split
+from quietgraph.data.splits import Split, count_split, fraction_split, per_class_split
 from quietgraph.errors import InvalidLabelsError, InvalidParameterError
 
 LABELS = torch.tensor([0] * 10 + [1] * 6 + [2] * 1 + [-1] * 3)
@@ -92,3 +92,13 @@ def test_masks_of_different_length_are_refused() -> None:
     mask = torch.tensor([True, False])
     with pytest.raises(InvalidLabelsError, match="bool masks of one length"):
         Split(mask, ~mask, torch.zeros(3, dtype=torch.bool))
+
+
+def test_fractions_are_drawn_uniformly_and_every_class_is_trained_on() -> None:
+    labels = torch.tensor([0] * 900 + [1] * 99 + [2])
+    split = fraction_split(labels, train=0.05, validation=0.15, generator=generator(0))
+    sizes = [int(mask.sum()) for mask in (split.train, split.validation, split.test)]
+    assert sizes == [50, 150, 800]
+    assert bool(split.train[999])
+    again = fraction_split(labels, train=0.05, validation=0.15, generator=generator(1))
+    assert not torch.equal(split.validation, again.validation)

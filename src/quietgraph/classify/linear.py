@@ -62,20 +62,35 @@ def fit_linear(
     validation: Mask,
     num_classes: int,
     steps: Iterable[int] = STEPS,
+    step_size: str = "labelled",
 ) -> LinearFit:
     """Return softmax regression by gradient descent from W = 0, the steps chosen on validation.
 
-    Full batch, mean cross-entropy on training nodes, step size just below 1 / lambda_1 of the
-    labelled Gram matrix divided by their number, the paper's condition for this loss.
+    Full batch, mean cross-entropy over the m training nodes. The step size is 0.99 / lambda_1
+    with lambda_1 the largest eigenvalue of Z_L Z_L^T / m of the training rows ("labelled"), the
+    limit under which descent on this loss is sure; or of the Gram matrix K = Z Z^T of all rows,
+    as the paper prints it ("printed"). The latter is smaller by about the number of nodes, so
+    that it needs so many times the steps.
+
+    Args:
+        features: One row per node [nodes, dim].
+        labels: Class codes [nodes].
+        train: Nodes to learn from.
+        validation: Nodes to choose the steps by.
+        num_classes: Number of classes.
+        steps: The numbers of steps to choose from.
+        step_size: `labelled` or `printed`.
     """
     labelled, targets = features[train], F.one_hot(labels[train], num_classes).to(features.dtype)
-    step_size = _STEP_SHARE / _largest_eigenvalue(labelled)
+    count = len(labelled) if step_size == "labelled" else 1
+    rows = labelled if step_size == "labelled" else features
+    rate = _STEP_SHARE * count / _largest_eigenvalue(rows)
     weight = features.new_zeros(features.shape[1], num_classes)
     bias = features.new_zeros(num_classes)
     wanted, solutions = set(steps), {}
     for step in range(1, max(wanted) + 1):
         residual = (labelled @ weight).softmax(dim=1) - targets
-        weight = weight - step_size / len(labelled) * (labelled.T @ residual)
+        weight = weight - rate / len(labelled) * (labelled.T @ residual)
         if step in wanted:
             solutions[float(step)] = weight, bias
     return _choose(features, labels, validation, solutions)
@@ -138,7 +153,8 @@ def _sharpen(scores: Scores, wanted: Labels) -> tuple[float, float]:
     return sharpness, cost
 
 
-def _largest_eigenvalue(labelled: Tensor) -> Tensor:
-    smaller = labelled.T @ labelled if len(labelled) > labelled.shape[1] else labelled @ labelled.T
-    largest: Tensor = torch.linalg.eigvalsh(smaller / len(labelled))[-1]
-    return largest.clamp_min(torch.finfo(labelled.dtype).tiny)
+def _largest_eigenvalue(rows: Tensor) -> Tensor:
+    """Return the largest eigenvalue of Z Z^T through the smaller of the two Gram matrices."""
+    smaller = rows.T @ rows if len(rows) > rows.shape[1] else rows @ rows.T
+    largest: Tensor = torch.linalg.eigvalsh(smaller)[-1]
+    return largest.clamp_min(torch.finfo(rows.dtype).tiny)

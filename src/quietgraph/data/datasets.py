@@ -10,7 +10,7 @@ import torch
 from quietgraph.data.dataset_cache import read_cached
 from quietgraph.data.observation import Observation, Reference
 from quietgraph.data.sources import SOURCES, TEST, TRAIN, VALIDATION, RawDataset, find_root
-from quietgraph.data.splits import Split, count_split, per_class_split
+from quietgraph.data.splits import Split, count_split, fraction_split, per_class_split
 from quietgraph.errors import InvalidParameterError, UnknownNameError
 from quietgraph.graph import block_model, digits_graph
 from quietgraph.rng import numpy_generator
@@ -22,6 +22,8 @@ SPLIT_WORDS: Final = {
     "geom-gcn": "10 files of 48/32/20 %, number seed % 10",
     "wiki-cs": "20 official splits, number seed % 20; validation is their stopping set",
     "time": "papers until 2017 train, of 2018 validation, from 2019 test",
+    "1-15": "1 % train, 15 % validation, rest test, fresh per seed",
+    "5-15": "5 % train, 15 % validation, rest test, fresh per seed",
     "noisygl": "20 a class train, 500 validation, 1000 test, fresh per seed where none is public",
 }
 
@@ -66,11 +68,15 @@ _FACTS: Final = {
     "amazon-photo": DatasetInfo(7650, 119081, 745, 8, 0.827, "per-class"),
     "texas": DatasetInfo(183, 279, 1703, 5, 0.061, "geom-gcn"),
     "chameleon": DatasetInfo(2277, 31371, 2325, 5, 0.230, "geom-gcn"),
+    "dblp": DatasetInfo(17716, 52867, 1639, 4, 0.828, "1-15"),
+    "blogcatalog": DatasetInfo(5196, 171743, 8189, 6, 0.401, "5-15"),
+    "flickr": DatasetInfo(7575, 239738, 12047, 9, 0.239, "5-15"),
     "wiki-cs": DatasetInfo(11701, 215603, 300, 10, 0.65, "wiki-cs", measured=False),
     "ogbn-arxiv": DatasetInfo(169343, 1157799, 128, 40, 0.66, "time", measured=False),
 }
 
 DATASETS: Final = tuple(_FACTS)
+_FRACTIONS: Final = {"1-15": 0.01, "5-15": 0.05}  # of training nodes
 
 
 def load_benchmark(
@@ -141,6 +147,10 @@ def _split(raw: RawDataset, name: str, chosen: str, seed: int) -> Split:
     if chosen == "per-class":
         return per_class_split(
             raw.labels, train_per_class=20, validation_per_class=30, generator=generator
+        )
+    if chosen in _FRACTIONS:
+        return fraction_split(
+            raw.labels, train=_FRACTIONS[chosen], validation=0.15, generator=generator
         )
     if raw.parts.shape[1] == 0:
         return count_split(

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 import platformdirs
+import scipy.sparse
 import torch
 from torch import Tensor
 
@@ -192,6 +193,21 @@ def _parts(train: Tensor, validation: Tensor, test: Tensor) -> Tensor:
     return parts
 
 
+def _read_npz(root: Path, file: str) -> RawDataset:
+    """Read a file with the keys of shchur/gnn-benchmark: adj_*, attr_*, labels."""
+    with np.load(root / file, allow_pickle=False) as arrays:
+        adjacency, features = (
+            scipy.sparse.csr_matrix(
+                tuple(arrays[f"{kind}_{part}"] for part in ("data", "indices", "indptr")),
+                shape=arrays[f"{kind}_shape"],
+            )
+            for kind in ("adj", "attr")
+        )
+        labels = torch.from_numpy(arrays["labels"]).long()
+    parts = torch.zeros((len(labels), 0), dtype=torch.int8)
+    return RawDataset(Graph.from_scipy(adjacency, features), labels, parts)
+
+
 def _read_arxiv(root: Path) -> RawDataset:
     try:
         from ogb.io.read_graph_raw import read_csv_graph_raw  # noqa: PLC0415
@@ -230,6 +246,10 @@ def _shchur(reader: str, name: str, file: str) -> Source:
     return Source(f"{reader}/{name}/raw", (file,), partial(_read_pyg, reader=reader, name=name))
 
 
+def _npz(folder: str, file: str) -> Source:
+    return Source(folder, (file,), partial(_read_npz, file=f"{folder}/{file}"))
+
+
 def _geom_gcn(reader: str, name: str, folder: str) -> Source:
     splits = [f"{name}_split_0.6_0.2_{number}.npz" for number in range(10)]
     files = ("out1_node_feature_label.txt", "out1_graph_edges.txt", *splits)
@@ -249,6 +269,9 @@ SOURCES: Final[dict[str, Source]] = {
     "coauthor-cs": _shchur("Coauthor", "CS", "ms_academic_cs.npz"),
     "amazon-computers": _shchur("Amazon", "Computers", "amazon_electronics_computers.npz"),
     "amazon-photo": _shchur("Amazon", "Photo", "amazon_electronics_photo.npz"),
+    "dblp": _npz("CitationFull/dblp/raw", "dblp.npz"),
+    "blogcatalog": _npz("NoisyGL", "blogcatalog.npz"),
+    "flickr": _npz("NoisyGL", "flickr.npz"),
     "texas": _geom_gcn("WebKB", "texas", "WebKB/texas/raw"),
     "chameleon": _geom_gcn(
         "WikipediaNetwork", "chameleon", "WikipediaNetwork/chameleon/geom_gcn/raw"

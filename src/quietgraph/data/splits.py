@@ -113,6 +113,27 @@ def count_split(
     return _split(train, validation, test)
 
 
+def fraction_split(
+    labels: Labels, *, train: float, validation: float, generator: np.random.Generator
+) -> Split:
+    """Return a split with fractions of the known nodes, drawn uniformly; the rest is the test set.
+
+    Args:
+        labels: Class of each node [nodes]; nodes of unknown class are in no part.
+        train: Fraction of training nodes; every class has one at least.
+        validation: Fraction of validation nodes.
+        generator: Source of the draw.
+    """
+    position = _position_in_class(labels, generator)
+    first, rest = np.flatnonzero(position == 0), np.flatnonzero(position > 0)
+    order = np.concatenate([first, generator.permutation(rest)])
+    ends = np.cumsum([max(round(train * len(order)), len(first)), round(validation * len(order))])
+    masks = np.zeros((3, len(labels)), dtype=bool)
+    for mask, nodes in zip(masks, np.split(order, ends), strict=True):
+        mask[nodes] = True
+    return _split(*masks)
+
+
 def _position_in_class(
     labels: Labels, generator: np.random.Generator
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -42,6 +42,7 @@ class S2GC(NodeClassifier):
         "coauthor-cs": _OTHERS,
         "amazon-computers": _OTHERS,
         "amazon-photo": _OTHERS,
+        **dict.fromkeys(("blogcatalog", "flickr", "dblp"), _OTHERS),
         "wiki-cs": _OTHERS,
         "texas": _OTHERS,
         "chameleon": _OTHERS,

@@ -191,3 +191,33 @@ def test_on_texas_the_trainable_depth_is_far_ahead_of_graph_convolutions() -> No
         for encoder in ("gcn", "tedgcn")
     }
     assert accuracy["tedgcn"]["test_accuracy"] > accuracy["gcn"]["test_accuracy"] + 0.2
+
+
+def ring(num_nodes: int, reach: int):
+    """A graph in which every node has 2 x reach neighbours."""
+    nodes = np.arange(num_nodes)
+    edges = np.concatenate([[nodes, (nodes + step) % num_nodes] for step in range(1, 1 + reach)], 1)
+    return qg.Graph.from_arrays(np.ones((num_nodes, 2)), edges)
+
+
+def test_views_follow_the_degree_and_steps_the_size() -> None:
+    model = qg.GCLLRR(edge_drop_1=0.3)
+    sparse, dense = model.resolved(ring(100, 2)), model.resolved(ring(100, 8))
+    assert (sparse.edge_drop_2, sparse.feature_mask_1, sparse.temperature) == (0.4, 0.3, 0.5)
+    assert (dense.edge_drop_2, dense.feature_mask_1, dense.temperature) == (0.6, 0.1, 0.2)
+    assert sparse.edge_drop_1 == dense.edge_drop_1 == 0.3  # what is set stays
+    epochs = [model.resolved(ring(size, 2)).epochs for size in (100, 2700, 10800, 40000)]
+    assert epochs == [60, 60, 120, 135]
+    assert qg.GCLLRR(epochs=7).resolved(ring(40000, 2)).epochs == 7
+
+
+def test_class_priors_follow_validation_labels_where_asked_for() -> None:
+    plain, adjusted = (fit("gcl-lrr", class_prior_adjustment=on) for on in (False, True))
+    assert torch.equal(plain.state_["weight"], adjusted.state_["weight"])
+    difference = adjusted.scores_ - plain.scores_
+    torch.testing.assert_close(difference, difference[:1].expand_as(difference))
+    labels, where = adjusted.task_.labels, adjusted.task_.validation
+    hits = [
+        float((one.scores_.argmax(1) == labels)[where].float().mean()) for one in (plain, adjusted)
+    ]
+    assert hits[1] >= hits[0] - 0.02

@@ -17,11 +17,12 @@ from quietgraph.classify import (
     smoothing,
     unit_attributes,
 )
+from quietgraph.classify.class_prior import class_adjustment
 from quietgraph.embed import Propagation, normalised_adjacency
 from quietgraph.graph import CSR
 from quietgraph.methods.base.task import Task
 from quietgraph.methods.quiet.candidates import Candidate, class_permutations, permuted
-from quietgraph.methods.quiet.ensemble import Ensemble, class_adjustment, correct_labels
+from quietgraph.methods.quiet.ensemble import Ensemble, correct_labels
 from quietgraph.rng import torch_generator
 from quietgraph.testing import small_problem
 

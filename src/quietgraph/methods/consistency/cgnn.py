@@ -19,6 +19,7 @@ from quietgraph.methods.consistency.contrasted_gcn import (
     ContrastedGCN,
     ViewPairs,
 )
+from quietgraph.methods.gcn.backbone import LONG_ROWS
 from quietgraph.params import param
 from quietgraph.types import UNKNOWN, Labels, Scores
 
@@ -34,6 +35,7 @@ class CGNN(ContrastedBackbone):
 
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "amazon-computers": {"learning_rate": 5e-3, "weight_decay": 5e-3},
+        **dict.fromkeys(("blogcatalog", "flickr"), LONG_ROWS),
     }
     convolve: ClassVar[bool] = True
 

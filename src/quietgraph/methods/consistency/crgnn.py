@@ -17,6 +17,7 @@ from quietgraph.methods.consistency.contrasted_gcn import (
     ContrastedGCN,
     ViewPairs,
 )
+from quietgraph.methods.gcn.backbone import LONG_ROWS
 from quietgraph.params import param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Labels, Scalar, Scores
@@ -33,6 +34,7 @@ class CRGNN(ContrastedBackbone):
 
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "amazon-computers": {"learning_rate": 5e-3, "weight_decay": 5e-3},
+        **dict.fromkeys(("blogcatalog", "flickr"), LONG_ROWS),
     }
     convolve: ClassVar[bool] = False
 

@@ -16,7 +16,7 @@ from quietgraph.methods.base.supervised_partitions import (
     train_gcn_in_partitions,
 )
 from quietgraph.methods.base.task import Fitted, Task
-from quietgraph.methods.gcn.backbone import GCNBackbone, Network
+from quietgraph.methods.gcn.backbone import LONG_ROWS, GCNBackbone, Network
 from quietgraph.params import param
 
 _SHCHUR = {"dropout": 0.8, "weight_decay": 1e-3, "feature_norm": "l2"}
@@ -31,6 +31,7 @@ class GCN(GCNBackbone):
         "coauthor-cs": _SHCHUR,
         "amazon-computers": _SHCHUR,
         "amazon-photo": _SHCHUR,
+        **dict.fromkeys(("blogcatalog", "flickr"), LONG_ROWS),
     }
 
     partitions: int = param(0, PARTITIONS_HELP, low=0, old_name="parts")

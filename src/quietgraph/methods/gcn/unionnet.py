@@ -11,7 +11,7 @@ from torch import Tensor
 from quietgraph.graph import CSR
 from quietgraph.methods.base.neighbour_votes import known_or_predicted, neighbour_votes
 from quietgraph.methods.base.task import Task
-from quietgraph.methods.gcn.backbone import GCNBackbone, Network
+from quietgraph.methods.gcn.backbone import LONG_ROWS, GCNBackbone, Network
 from quietgraph.methods.gcn.random_walks import walk_supports
 from quietgraph.params import param
 from quietgraph.rng import torch_generator
@@ -32,6 +32,7 @@ class UnionNET(GCNBackbone):
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "amazon-computers": _AMAZON,
         "amazon-photo": _AMAZON,
+        **dict.fromkeys(("blogcatalog", "flickr"), LONG_ROWS),
     }
 
     support: int = param(10, "nodes that vote on a label (k)", low=1)

@@ -70,7 +70,7 @@ class SFA(ContrastiveClassifier):
 
     first_stage: ClassVar[str] = "sfa"
     presets: ClassVar[dict[str, dict[str, Any]]] = {
-        "citeseer": {**view_rates((0.2, 0.0), (0.3, 0.2)), "temperature": 0.1},
+        "citeseer": {**view_rates((0.2, 0.0), (0.3, 0.2)), "temperature": 0.4},
         "wiki-cs": {**_WIDE, "temperature": 0.2},
         "amazon-photo": {**_WIDE, "temperature": 0.3},
         "amazon-computers": {**_WIDE, "temperature": 1.0},

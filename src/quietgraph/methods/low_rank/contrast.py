@@ -17,6 +17,7 @@ from quietgraph.classify import (
     mean_direction,
     smooth_rows,
 )
+from quietgraph.classify.class_prior import class_adjustment
 from quietgraph.embed import (
     ContrastSettings,
     GCNEncoder,
@@ -59,6 +60,23 @@ _CLASSIFIERS: dict[str, Callable[..., LinearFit]] = {
     "gradient-descent": fit_linear,
 }
 _ENCODER = "encoder."
+_VIEWS = {
+    "edge_drop_1": 0.2,
+    "edge_drop_2": 0.4,
+    "feature_mask_1": 0.3,
+    "feature_mask_2": 0.4,
+    "temperature": 0.5,
+}
+_DENSE_VIEWS = {
+    "edge_drop_1": 0.5,
+    "edge_drop_2": 0.6,
+    "feature_mask_1": 0.1,
+    "feature_mask_2": 0.1,
+    "temperature": 0.2,
+}
+_DENSE_FROM = 15.0  # mean degree from which a graph is dense
+_EPOCHS, _SMALL = 60, 2700  # epochs on graphs of so many nodes; they grow with the square root
+_LONGEST = 2.25  # times these at most
 _SMOOTHING = 10  # propagations, where neighbours are alike
 _FILTERED = 50_000  # most edges for which filters of trainable depth are tried unasked
 
@@ -85,7 +103,9 @@ class LowRankContrast(NodeClassifier):
     dim: int = param(256, "width of the embeddings (d)", low=1)
     output: str = param("linear", "activation of the output", choices=("linear", "relu"))
     feature_norm: str = param("l2", "scaling of feature rows", choices=("l2", "l1", "none"))
-    temperature: float = param(0.5, "softness of the contrast between views", low=1e-3)
+    temperature: float | None = param(
+        None, "temperature of the contrast between views; none: 0.5, on dense graphs 0.2", low=1e-3
+    )
     intra_view: bool = param(False, "whether nodes of the same view are negatives too")
     anchors: int = param(700, "nodes contrasted in a step", low=2)
     prototypes: int = param(20, "number of coarse prototypes (K)", low=1)
@@ -99,13 +119,32 @@ class LowRankContrast(NodeClassifier):
         "truncated norm per node of unit rows, or the sum as printed",
         choices=("mean", "sum"),
     )
-    edge_drop_1: float = param(0.2, "share of edges dropped in view 1", low=0, high=1)
-    edge_drop_2: float = param(0.4, "share of edges dropped in view 2", low=0, high=1)
-    feature_mask_1: float = param(0.3, "share of feature columns masked in view 1", low=0, high=1)
-    feature_mask_2: float = param(0.4, "share of feature columns masked in view 2", low=0, high=1)
+    edge_drop_1: float | None = param(
+        None, "share of edges dropped in view 1; none: 0.2, on dense graphs 0.5", low=0, high=1
+    )
+    edge_drop_2: float | None = param(
+        None, "share of edges dropped in view 2; none: 0.4, on dense graphs 0.6", low=0, high=1
+    )
+    feature_mask_1: float | None = param(
+        None,
+        "share of feature columns masked in view 1; none: 0.3, on dense graphs 0.1",
+        low=0,
+        high=1,
+    )
+    feature_mask_2: float | None = param(
+        None,
+        "share of feature columns masked in view 2; none: 0.4, on dense graphs 0.1",
+        low=0,
+        high=1,
+    )
     node_drop: float = param(0.0, "share of nodes dropped in each view", low=0, high=1)
     edge_add: float = param(0.0, "random edges added in each view, per edge", low=0, high=1)
-    epochs: int = param(60, "most training epochs (t_max); in partitions, as many steps", low=1)
+    epochs: int | None = param(
+        None,
+        "most training epochs (t_max), in partitions as many steps; none: 60, up to 135 for large "
+        "graphs",
+        low=1,
+    )
     warm_up: int = param(15, "epochs before prototypes and rank count; in partitions, steps", low=0)
     patience: int | None = param(None, "epochs without a lower loss before stopping", low=1)
     learning_rate: float = param(1e-3, "step size of Adam", low=0)
@@ -122,10 +161,23 @@ class LowRankContrast(NodeClassifier):
         low=0,
         after_embedding=True,
     )
+    class_prior_adjustment: bool = param(
+        True,
+        "adjust the score of each class to the class frequencies of the validation labels",
+        after_embedding=True,
+    )
     classifier: str = param(
         "ridge",
         "linear classifier: ridge, or the gradient descent of the paper",
         choices=tuple(_CLASSIFIERS),
+        after_embedding=True,
+    )
+
+    step_size: str = param(
+        "labelled",
+        "gradient descent: 0.99 / lambda_1 of the labelled Gram matrix over their number, or of "
+        "the Gram matrix of all nodes (printed)",
+        choices=("labelled", "printed"),
         after_embedding=True,
     )
 
@@ -134,6 +186,17 @@ class LowRankContrast(NodeClassifier):
         every = super().first_stage_parameters() or {}
         plain = {"partitions": 0, "partitions_per_step": 1}
         return {name: value for name, value in every.items() if plain.get(name) != value}
+
+    def resolved(self, graph: Graph) -> Self:
+        """Return this estimator with the settings that follow from the graph filled in.
+
+        Weak views collapse the embeddings of dense graphs, and larger graphs need more steps.
+        """
+        dense = 2 * graph.num_edges >= _DENSE_FROM * graph.num_nodes
+        growth = min(_LONGEST, max(1.0, math.sqrt(graph.num_nodes / _SMALL)))
+        usual = {**(_DENSE_VIEWS if dense else _VIEWS), "epochs": round(_EPOCHS * growth)}
+        missing: Any = {name: one for name, one in usual.items() if getattr(self, name) is None}
+        return replace(self, **missing)
 
     def train_along(self, graph: Graph) -> None:
         """Train beside the first process, which keeps the result and goes on alone."""
@@ -171,12 +234,13 @@ class LowRankContrast(NodeClassifier):
         per_step = count_per_step(self.partitions_per_step, world)
         count = count_partitions(graph.num_nodes, self.partitions, per_step=per_step)
         plan = make_plan(graph, count, per_step=per_step, world=world, seed=seed)
+        settled = self.resolved(graph)
         about = {**self.first_stage_parameters(), "seed": seed}
         return encoder, train_embeddings(
             graph,
             encoder,
-            self._settings(plan.steps),
-            self._schedule(plan.steps),
+            settled._settings(plan.steps),
+            settled._schedule(plan.steps),
             plan=plan,
             feature_norm=self.feature_norm,
             about=about,
@@ -197,15 +261,22 @@ class LowRankContrast(NodeClassifier):
         large = is_large(embeddings)
         seen = task.train | task.validation if large else slice(None)
         features = self._features(rows[seen], state)
+        descent = {"step_size": self.step_size} if self.classifier == "gradient-descent" else {}
         fit = _CLASSIFIERS[self.classifier](
             features,
             task.labels[seen],
             train=task.train[seen],
             validation=task.validation[seen],
             num_classes=task.num_classes,
+            **descent,
         )
-        state = {**state, "weight": fit.weight, "bias": fit.bias}
-        scores = self._classify(rows, state) if large else fit.scores(features)
+        bias = fit.bias
+        if self.class_prior_adjustment:
+            held_out, labels = features[task.validation[seen]], task.labels[task.validation]
+            draws = torch_generator(task.seed, "class prior")
+            bias = bias + class_adjustment(fit.scores(held_out), labels, generator=draws)
+        state = {**state, "weight": fit.weight, "bias": bias}
+        scores = self._classify(rows, state) if large else features @ fit.weight + bias
         notes = {self.classifier: fit.chosen, "validation_accuracy": fit.validation_accuracy}
         return Decision(scores, state, notes)
 
@@ -278,19 +349,19 @@ class LowRankContrast(NodeClassifier):
 
     def _schedule(self, steps: int = 1) -> Schedule:
         """Return the schedule for epochs of several steps: as many steps as on the whole graph."""
-        epochs = math.ceil(self.epochs / steps)
+        epochs = math.ceil((self.epochs or _EPOCHS) / steps)
         return Schedule(epochs, self.learning_rate, self.weight_decay, self.patience)
 
     def _settings(self, steps: int = 1) -> ContrastSettings:
         counts = tuple(count for count in (self.prototypes, self.fine_prototypes) if count)
-        masks = (self.feature_mask_1, self.feature_mask_2)
-        drops = (self.edge_drop_1, self.edge_drop_2)
+        masks = (self.feature_mask_1 or 0.0, self.feature_mask_2 or 0.0)
+        drops = (self.edge_drop_1 or 0.0, self.edge_drop_2 or 0.0)
         first, second = (
             ViewRates(drop, mask, self.node_drop, self.edge_add)
             for drop, mask in zip(drops, masks, strict=True)
         )
         return ContrastSettings(
-            temperature=self.temperature,
+            temperature=self.temperature or _VIEWS["temperature"],
             intra_view=self.intra_view,
             anchors=self.anchors,
             prototype_weight=self.prototype_weight,

@@ -7,6 +7,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from quietgraph.classify.class_prior import mean_margin
 from quietgraph.classify.label_issues.posterior import likely_classes
 from quietgraph.diagnose import estimate_noise
 from quietgraph.errors import UnreadableFileError
@@ -16,10 +17,6 @@ from quietgraph.methods.quiet.features import KINDS
 from quietgraph.types import UNKNOWN, Labels, Scores
 
 _LEAST_WEIGHT: Final = 0.01  # of a candidate, beside the best one's 1
-_STEPS: Final = (-0.4, -0.2, -0.1, 0.1, 0.2, 0.4)  # of an adjustment, in mean margins
-_ROUNDS: Final = 3
-_FOLDS: Final = 5
-_PENALTY: Final = 0.2  # accuracy per adjustment of one mean margin, in 1 / sqrt(nodes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,49 +118,3 @@ def correct_labels(scores: Scores, task: Task) -> Labels:
     matrix = noise.transition.to(probabilities.device)
     posterior = likely_classes(probabilities, task.labels, matrix)
     return torch.where(task.labels == UNKNOWN, UNKNOWN, posterior.argmax(dim=1))
-
-
-def class_adjustment(scores: Scores, labels: Labels, *, generator: torch.Generator) -> Tensor:
-    """Return what to add to the score of each class to predict more of some labels [classes].
-
-    Training labels with equally many nodes per class say nothing of the class prior; held-out
-    labels do. The mean over five samples of four fifths each, so that no single node decides.
-
-    Args:
-        scores: Of nodes whose labels trained no candidate [nodes, classes].
-        labels: Their labels, some of them wrong [nodes].
-        generator: Draws the samples.
-    """
-    order = torch.randperm(len(labels), generator=generator).to(labels.device)
-    fold = order % _FOLDS
-    samples = [fold != number for number in range(min(_FOLDS, len(labels)))]
-    return torch.stack([_ascend(scores[kept], labels[kept]) for kept in samples]).mean(dim=0)
-
-
-def _ascend(scores: Scores, labels: Labels) -> Tensor:
-    """Return the adjustment by coordinate ascent of accuracy less an L1 penalty [classes]."""
-    margin = mean_margin(scores)
-    penalty = _PENALTY / math.sqrt(max(len(labels), 1))
-
-    def objective(adjustment: Tensor) -> float:
-        hits = (scores + margin * adjustment).argmax(dim=1) == labels
-        return float(hits.float().mean() - penalty * adjustment.abs().sum())
-
-    adjustment = scores.new_zeros(scores.shape[1])
-    best = objective(adjustment)
-    for _ in range(_ROUNDS):
-        before = best
-        for one in torch.eye(len(adjustment), dtype=scores.dtype, device=scores.device):
-            for step in _STEPS:
-                moved = adjustment + step * one
-                if (value := objective(moved)) > best:
-                    best, adjustment = value, moved
-        if best == before:
-            break
-    return margin * adjustment
-
-
-def mean_margin(scores: Scores) -> Tensor:
-    """Return by how much the best class is ahead of the second on average."""
-    top = scores.topk(2, dim=1).values
-    return (top[:, 0] - top[:, 1]).mean().clamp_min(1e-12)

@@ -1,6 +1,5 @@
 """quiet: our own estimator, an ensemble of noise-aware classifiers on low-rank embeddings."""
 
-import math
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
@@ -8,6 +7,7 @@ import torch
 from torch import Tensor
 
 from quietgraph.classify import neighbour_similarity
+from quietgraph.classify.class_prior import class_adjustment
 from quietgraph.graph import Graph
 from quietgraph.methods.base.cache import Embedded
 from quietgraph.methods.base.node_classifier import NodeClassifier
@@ -23,7 +23,6 @@ from quietgraph.methods.quiet.candidates import (
 )
 from quietgraph.methods.quiet.ensemble import (
     Ensemble,
-    class_adjustment,
     correct_labels,
     ensemble_weights,
     make_ensemble,
@@ -33,18 +32,9 @@ from quietgraph.params import param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Labels, Scores
 
-_LONGEST = 2.25  # times the epochs of a small graph: more would cost over 3 x gcl-lr-attention
 # Similarity of neighbours above which a graph counts as homophilic: 0.02 on Texas, 0.11 and more
 # on all but web pages.
 _HOMOPHILIC = 0.06
-_DENSE_FROM = 15.0  # mean degree from which weak views collapse the embeddings
-_DENSE_VIEWS = {
-    "edge_drop_1": 0.5,
-    "edge_drop_2": 0.6,
-    "feature_mask_1": 0.1,
-    "feature_mask_2": 0.1,
-    "temperature": 0.2,
-}
 
 
 @final
@@ -96,15 +86,12 @@ class Quiet(NodeClassifier):
     )
 
     def _embed(self, graph: Graph, seed: int) -> Embedded:
-        learned = self._low_rank(graph, seed)._embed(graph, seed)
+        learned = self._low_rank(seed)._embed(graph, seed)
         prepared = prepare_features(learned.embeddings, graph, seed)
         return Embedded(learned.embeddings, learned.state | prepared, learned.history)
 
-    def _low_rank(self, graph: Graph, seed: int) -> GCLLRR:
-        views = _DENSE_VIEWS if 2 * graph.num_edges >= _DENSE_FROM * graph.num_nodes else {}
-        growth = min(_LONGEST, max(1.0, math.sqrt(graph.num_nodes / 2700)))
-        epochs = self.epochs or round(60 * growth)
-        return GCLLRR(seed=seed, device=self.device, epochs=epochs, **views)  # type: ignore[arg-type]
+    def _low_rank(self, seed: int) -> GCLLRR:
+        return GCLLRR(seed=seed, device=self.device, epochs=self.epochs)
 
     def _decide(self, embedded: Embedded, task: Task) -> Decision:
         features = embedded.once(
@@ -173,6 +160,6 @@ class Quiet(NodeClassifier):
         return [family for family in FAMILIES if family not in left_out]
 
     def _apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
-        embeddings = self._low_rank(graph, seed=0).embed_new(graph, state)
+        embeddings = self._low_rank(seed=0).embed_new(graph, state)
         features = make_features(embeddings, graph, state, encoder=self.encoder)
         return Ensemble.from_tensors(state).scores(features), embeddings
