@@ -23,6 +23,7 @@ class Candidate(NamedTuple):
     kind: str
     weight: Tensor  # [dim, classes]
     bias: Tensor  # [classes]
+    family: str = ""  # candidates of one family are fitted alike, but for a setting
 
     def scores(self, features: dict[str, Tensor]) -> Scores:
         """Return log-odds up to a scale and a constant per node [nodes, classes]."""
@@ -50,7 +51,7 @@ def ridges(features: dict[str, Tensor], task: Task) -> Pool:
     count = task.num_classes
     targets = F.one_hot(task.labels[task.train], count).to(labelled.dtype) - 1 / count
     return {
-        f"ridge {penalty:g}": Candidate(kind, weight, bias)
+        f"ridge {penalty:g}": Candidate(kind, weight, bias, "ridge")
         for penalty, (weight, bias) in ridge_path(labelled, targets, _RIDGE_PENALTIES).items()
     }
 
@@ -73,7 +74,7 @@ def _logistics(features: dict[str, Tensor], task: Task, kinds: tuple[str, ...]) 
         rows, labels = features[kind][task.train], task.labels[task.train]
         path = logistic_path(rows, labels, task.num_classes, _LOGISTIC_PENALTIES)
         for penalty, (weight, bias) in path.items():
-            pool[f"logistic {kind} {penalty:g}"] = Candidate(kind, weight, bias)
+            pool[f"logistic {kind} {penalty:g}"] = Candidate(kind, weight, bias, f"logistic {kind}")
     return pool
 
 
@@ -94,12 +95,14 @@ def clusters(features: dict[str, Tensor], task: Task) -> Pool:
                     concentration=concentration,
                     noisy=noisy,
                 )
-                pool[name] = Candidate(kind, weight, bias)
+                pool[name] = Candidate(kind, weight, bias, kind)
                 probabilities = pool[name].scores(features).softmax(dim=1)
                 for target in ("attributes", "both"):
                     if target in features:
                         ridge = self_trained_ridge(features[target], probabilities)
-                        pool[f"{target} self-trained by {name}"] = Candidate(target, *ridge)
+                        pool[f"{target} self-trained by {name}"] = Candidate(
+                            target, *ridge, f"self-trained {target}"
+                        )
     return pool
 
 
@@ -150,7 +153,9 @@ def class_permutations(pool: Pool, features: dict[str, Tensor], task: Task) -> d
 def permuted(pool: Pool, orders: dict[str, Tensor]) -> Pool:
     """Return the candidates that have a better order of classes, in that order."""
     return {
-        f"{name}, classes permuted": Candidate(kind, weight[:, orders[name]], bias[orders[name]])
-        for name, (kind, weight, bias) in pool.items()
+        f"{name}, classes permuted": each._replace(
+            weight=each.weight[:, orders[name]], bias=each.bias[orders[name]]
+        )
+        for name, each in pool.items()
         if name in orders
     }

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import torch
+from scipy.stats import binomtest
 from torch import Tensor
 
 from quietgraph.classify.class_prior import mean_margin
@@ -12,11 +13,12 @@ from quietgraph.classify.label_issues.posterior import likely_classes
 from quietgraph.diagnose import estimate_noise
 from quietgraph.errors import UnreadableFileError
 from quietgraph.methods.base.task import Task
-from quietgraph.methods.quiet.candidates import Candidate, Pool, scores_of
+from quietgraph.methods.quiet.candidates import Candidate, Pool, own_logistics, scores_of
 from quietgraph.methods.quiet.features import KINDS
 from quietgraph.types import UNKNOWN, Labels, Scores
 
 _LEAST_WEIGHT: Final = 0.01  # of a candidate, beside the best one's 1
+_SIGNIFICANCE: Final = 0.1  # of the test whether errors follow attributes
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,27 +73,74 @@ class Ensemble:
 
 
 def ensemble_weights(
-    pool: Pool, features: dict[str, Tensor], task: Task, *, temperature: float
+    pool: Pool, features: dict[str, Tensor], task: Task, *, temperature: float, by_family: bool
 ) -> dict[str, float]:
     """Return the weight of each candidate by its accuracy on the (noisy) validation labels.
 
     Proportional to exp((accuracy - best accuracy) sqrt(validation nodes) / temperature); weights
     below a hundredth of the best are left out.
+
+    Args:
+        pool: The candidates.
+        features: Rows by kind of features [nodes, columns].
+        task: Its validation labels decide.
+        temperature: Smaller is sharper.
+        by_family: Compare candidates within their family only, and weight families equally.
     """
-    held_out = {kind: rows[task.validation] for kind, rows in features.items()}
+    accuracies = validation_accuracies(pool, features, task)
+    scale = max(temperature, 1e-6) / math.sqrt(int(task.validation.sum()))
+    groups: dict[str, dict[str, float]] = {}
+    for name, accuracy in accuracies.items():
+        groups.setdefault(pool[name].family if by_family else "", {})[name] = accuracy
+    weights: dict[str, float] = {}
+    for group in groups.values():
+        best = max(group.values())
+        raw = {name: math.exp((value - best) / scale) for name, value in group.items()}
+        kept = {name: weight for name, weight in raw.items() if weight >= _LEAST_WEIGHT}
+        total = sum(kept.values()) * len(groups)
+        weights |= {name: weight / total for name, weight in kept.items()}
+    return dict(sorted(weights.items(), key=lambda item: item[1], reverse=True))
+
+
+def validation_accuracies(pool: Pool, features: dict[str, Tensor], task: Task) -> dict[str, float]:
+    """Return the accuracy of each candidate on the (noisy) validation labels."""
     labels = task.labels[task.validation]
-    accuracies = {
-        name: float((scores.argmax(dim=1) == labels).float().mean())
-        for name, scores in scores_of(pool, held_out)
-    }
-    best, scale = max(accuracies.values()), max(temperature, 1e-6) / math.sqrt(len(labels))
-    weights = {name: math.exp((value - best) / scale) for name, value in accuracies.items()}
-    kept = {name: weight for name, weight in weights.items() if weight >= _LEAST_WEIGHT}
-    total = sum(kept.values())
     return {
-        name: weight / total
-        for name, weight in sorted(kept.items(), key=lambda item: item[1], reverse=True)
+        name: float((scores.argmax(dim=1) == labels).float().mean())
+        for name, scores in scores_of(pool, _rows(features, task.validation))
     }
+
+
+def errors_follow_attributes(pool: Pool, features: dict[str, Tensor], task: Task) -> bool:
+    """Return whether wrong labels look as if they were read off the nodes' own attributes.
+
+    People and language models label a node by what it says, so their errors are predictable from
+    its attributes, and validation accuracy favours candidates that repeat them. Among validation
+    nodes where the families' mean prediction differs from the observed label, the best classifier
+    on own attributes then sides with the label more often than with the prediction; under noise
+    that depends on the class alone it sides with the prediction. A one-sided sign test decides.
+    """
+    validation = task.validation
+    weights = ensemble_weights(pool, features, task, temperature=0.13, by_family=True)
+    unadjusted = torch.zeros(task.num_classes, device=task.labels.device)
+    ensemble = make_ensemble(pool, weights, features, unadjusted)
+    predicted = ensemble.scores(_rows(features, validation)).argmax(dim=1)
+    own = own_logistics(features, task)
+    accuracies = validation_accuracies(own, features, task)
+    best = max(accuracies, key=lambda name: accuracies[name])
+    by_attributes = own[best].scores(_rows(features, validation)).argmax(dim=1)
+    labels = task.labels[validation]
+    differs = predicted != labels
+    for_label = int((differs & (by_attributes == labels)).sum())
+    for_prediction = int((differs & (by_attributes == predicted)).sum())
+    if not for_label:
+        return False
+    test = binomtest(for_label, for_label + for_prediction, alternative="greater")
+    return bool(test.pvalue < _SIGNIFICANCE)
+
+
+def _rows(features: dict[str, Tensor], nodes: Tensor) -> dict[str, Tensor]:
+    return {kind: rows[nodes] for kind, rows in features.items()}
 
 
 def make_ensemble(
@@ -101,7 +150,9 @@ def make_ensemble(
     chosen = {name: pool[name] for name in weights}
     margins = {name: mean_margin(scores) for name, scores in scores_of(chosen, features)}
     members = tuple(
-        Candidate(each.kind, (each.weight / margins[name]).contiguous(), each.bias / margins[name])
+        each._replace(
+            weight=(each.weight / margins[name]).contiguous(), bias=each.bias / margins[name]
+        )
         for name, each in chosen.items()
     )
     return Ensemble(members, torch.tensor(list(weights.values())), adjustment)

@@ -25,6 +25,7 @@ from quietgraph.methods.quiet.ensemble import (
     Ensemble,
     correct_labels,
     ensemble_weights,
+    errors_follow_attributes,
     make_ensemble,
 )
 from quietgraph.methods.quiet.features import make_features, prepare_features
@@ -68,6 +69,13 @@ class Quiet(NodeClassifier):
         after_embedding=True,
         old_name="caution",
     )
+    family_weights: str = param(
+        "auto",
+        "weights of the families: by validation accuracy, equal, or (auto) equal where the "
+        "wrong labels follow the nodes' own attributes",
+        choices=("auto", "accuracy", "equal"),
+        after_embedding=True,
+    )
     correction_rounds: int = param(
         2,
         "rounds in which the ensemble corrects the training labels and more candidates are fitted",
@@ -100,14 +108,13 @@ class Quiet(NodeClassifier):
                 embedded.embeddings, task.graph, embedded.state, encoder=self.encoder
             ),
         )
-        ensemble, weights = self._fit_ensemble(features, task)
-        notes = {f"weight of {name}": weight for name, weight in weights.items()}
+        ensemble, notes = self._fit_ensemble(features, task)
         return Decision(ensemble.scores(features), ensemble.to_tensors(), notes)
 
     def _fit_ensemble(
         self, features: dict[str, Tensor], task: Task
     ) -> tuple[Ensemble, dict[str, float]]:
-        """Return the ensemble after all rounds of correction, and the weight of each candidate."""
+        """Return the ensemble after all rounds of correction, and what is worth telling of it."""
         families = self._families(features["own"], task)
         no_adjustment = torch.zeros(task.num_classes, device=task.labels.device)
         pool: Pool = {}
@@ -119,7 +126,15 @@ class Quiet(NodeClassifier):
             found = fit_candidates(features, given, families, corrections=len(used))
             orders |= class_permutations(found, features, task)
             pool |= found | permuted(found, orders)
-            weights = ensemble_weights(pool, features, task, temperature=self.ensemble_temperature)
+            if not used:
+                by_family = self._weight_by_family(pool, features, task, families)
+            weights = ensemble_weights(
+                pool,
+                features,
+                task,
+                temperature=self.ensemble_temperature,
+                by_family=by_family,
+            )
             ensemble = make_ensemble(pool, weights, features, no_adjustment)
             used.append(labels)
             if len(used) > self.correction_rounds:
@@ -127,14 +142,25 @@ class Quiet(NodeClassifier):
             labels = correct_labels(ensemble.scores(features), task)
             if torch.equal(labels[task.train], used[-1][task.train]):
                 break
-        adjustment = self._adjustment(ensemble, features, task)
+        # Class frequencies of such labels are the annotator's, not the graph's.
+        adjustment = no_adjustment if by_family else self._adjustment(ensemble, features, task)
         if self.refit:
             both = replace(task, train=task.train | task.validation)
             for count, labels in enumerate(used):
                 given = replace(both, labels=labels)
                 found = fit_candidates(features, given, families, corrections=count)
                 pool |= found | permuted(found, orders)
-        return make_ensemble(pool, weights, features, adjustment), weights
+        notes = {f"weight of {name}": weight for name, weight in weights.items()}
+        notes |= {"families weighted equally": 1.0} if by_family else {}
+        return make_ensemble(pool, weights, features, adjustment), notes
+
+    def _weight_by_family(
+        self, pool: Pool, features: dict[str, Tensor], task: Task, families: list[str]
+    ) -> bool:
+        if self.family_weights != "auto":
+            return self.family_weights == "equal"
+        # On heterophilic graphs own attributes are the better evidence, whatever the noise.
+        return "own" not in families and errors_follow_attributes(pool, features, task)
 
     def _adjustment(self, ensemble: Ensemble, features: dict[str, Tensor], task: Task) -> Tensor:
         """Return the class-prior adjustment by the (noisy) validation labels [classes]."""
