@@ -8,6 +8,7 @@ from quietgraph.errors import InvalidParameterError
 from quietgraph.methods import METHODS, NodeClassifier, get_method
 from quietgraph.params import current_names, parse_assignments
 
+_PRESET = "preset"  # preset=paper: the letter of the paper in one switch
 NOT_PART_OF_A_RUN = frozenset({"seed", "device"})  # parameters that are no part of a setting
 
 
@@ -27,8 +28,15 @@ class Variant:
 
     def __post_init__(self) -> None:
         chosen = get_method(self.method)
-        texts = current_names(chosen, dict(self.assignments))
-        object.__setattr__(self, "assignments", tuple(texts.items()))
+        given = dict(self.assignments)
+        preset = {_PRESET: given.pop(_PRESET)} if _PRESET in given else {}
+        if preset and (preset != {_PRESET: "paper"} or not hasattr(chosen, "paper")):
+            raise InvalidParameterError(
+                f"preset must be paper, for gcl-lrr or gcl-lr-attention, got '{preset[_PRESET]}' "
+                f"for {self.method}. Leave it out for the defaults."
+            )
+        texts = current_names(chosen, given)
+        object.__setattr__(self, "assignments", tuple({**preset, **texts}.items()))
         object.__setattr__(self, "values", parse_assignments(chosen, texts))
 
     def __str__(self) -> str:
@@ -42,6 +50,9 @@ class Variant:
             values: Other parameters, such as the seed.
         """
         chosen, own = get_method(self.method), {**self.values, **values}
+        if _PRESET in dict(self.assignments):  # checked above: the method has the paper's letter
+            letter: NodeClassifier = chosen.paper(dataset, **own)  # type: ignore[attr-defined]
+            return letter
         return chosen(**own) if dataset is None else chosen.for_dataset(dataset, **own)
 
 

@@ -33,6 +33,28 @@ def start_clusters(unit: Embeddings, count: int, *, generator: torch.Generator) 
     return assign(unit, clusters.prototypes)
 
 
+def cluster_means(rows: Embeddings, count: int, *, generator: torch.Generator) -> Clusters:
+    """Return Euclidean k-means of any rows: k-means++ and ten Lloyd steps; prototypes are means."""
+    means = rows[_far_rows(rows, min(count, len(rows)), generator)]
+    for _ in range(_START_STEPS):
+        nearest = torch.cdist(rows, means).argmin(dim=1)
+        sums = torch.zeros_like(means).index_add_(0, nearest, rows)
+        sizes = torch.bincount(nearest, minlength=len(means))[:, None]
+        means = torch.where(sizes > 0, sums / sizes.clamp_min(1), means)
+    return Clusters(means, torch.cdist(rows, means).argmin(dim=1))
+
+
+def _far_rows(rows: Embeddings, count: int, generator: torch.Generator) -> Tensor:
+    """Return places of rows picked by k-means++ [count]."""
+    picks = [int(torch.randint(len(rows), (1,), generator=generator))]
+    distance = (rows - rows[picks[0]]).square().sum(dim=1)
+    while len(picks) < count:
+        pick = int(torch.multinomial(distance.double().cpu() + 1e-12, 1, generator=generator))
+        picks.append(pick)
+        distance = torch.minimum(distance, (rows - rows[pick]).square().sum(dim=1))
+    return torch.tensor(picks, device=rows.device)
+
+
 def assign(unit: Embeddings, prototypes: Tensor) -> Clusters:
     """Return the clusters that put every row with its most similar prototype."""
     return Clusters(prototypes, (unit @ prototypes.T).argmax(dim=1))

@@ -6,13 +6,14 @@ partition, while the truncated norm and the prototypes are those of all nodes
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from quietgraph.embed.clusters import cluster_means
 from quietgraph.embed.losses import info_nce, leading_eigenvectors, prototype_loss
 from quietgraph.embed.propagation import normalised_adjacency
 from quietgraph.embed.scale.checkpoint import active_checkpoints, content_key
@@ -22,6 +23,7 @@ from quietgraph.embed.scale.partitions import Plan
 from quietgraph.embed.training import History, Recovery, Schedule, train
 from quietgraph.embed.views import View, ViewRates, draw_view
 from quietgraph.graph import Features, Graph
+from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings
 
 
@@ -35,6 +37,8 @@ class ContrastSettings:
     prototype_weight: float
     prototype_counts: tuple[int, ...]
     prototype_temperature: float
+    prototype_target: str = field(default="views", kw_only=True)  # or "embeddings", as printed
+    held_out: float = field(default=0.0, kw_only=True)  # fraction of nodes that decide the stop
     rank_weight: float  # tau
     rank_ratio: float  # gamma
     rank_scale: str  # "mean": unit rows, divided by nodes; "sum": the norm of K itself
@@ -70,7 +74,8 @@ def train_embeddings(
     """
     trainer = ContrastTrainer(graph, encoder, settings, plan, feature_norm)
     checkpoints, recovery = active_checkpoints(), None
-    if checkpoints is not None:
+    score = trainer.score if settings.held_out > 0 else None
+    if checkpoints is not None and score is None:
         facts = {"graph": graph.fingerprint, "partitions": len(plan.partitions)}
         key = content_key({**(about or {}), **facts})
         recovery = Recovery(checkpoints, key, trainer.state, trainer.restore, plan.per_step)
@@ -78,6 +83,7 @@ def train_embeddings(
         encoder,
         trainer.losses,
         replace(schedule, steps=plan.steps),
+        score=score,
         recovery=recovery,
         world=plan.world,
         what="learning embeddings",
@@ -117,7 +123,9 @@ class ContrastTrainer:
         self.synchronised = plan.world.wrap(encoder)
         self.gram = GramMemory(plan.world)
         self.prototypes = PrototypeMemory(
-            settings.prototype_counts if settings.prototype_weight > 0 else (),
+            settings.prototype_counts
+            if settings.prototype_weight > 0 and settings.prototype_target == "views"
+            else (),
             plan,
             self.partitions.streams["clusters"],
         )
@@ -133,11 +141,17 @@ class ContrastTrainer:
         values = {"loss": node, "contrast": node}
         if epoch < settings.warm_up or (settings.prototype_weight, settings.rank_weight) == (0, 0):
             return values
-        with torch.set_grad_enabled(settings.rank_weight > 0):
+        printed = settings.prototype_target == "embeddings"
+        with torch.set_grad_enabled(settings.rank_weight > 0 or printed):
             rows = {one.partition.number: self._encode_whole(one.partition) for one in seen}
         units = {each: F.normalize(whole, dim=1) for each, whole in rows.items()}
         started = self._initialise(rows)
-        if settings.prototype_weight > 0:
+        if settings.prototype_weight > 0 and settings.prototype_target == "embeddings":
+            values["prototypes"] = _mean(
+                [self._printed_prototype_loss(one) for one in rows.values()]
+            )
+            values["loss"] = values["loss"] + settings.prototype_weight * values["prototypes"]
+        elif settings.prototype_weight > 0:
             if not started:
                 self.prototypes.step(group, {each: one.detach() for each, one in units.items()})
             values["prototypes"] = _mean([self._prototype_loss(one) for one in seen])
@@ -166,10 +180,12 @@ class ContrastTrainer:
     def _encode_views(self, number: int, epoch: int) -> _Encoded:
         partition, anchors = self.partitions.load(number), None
         num_nodes, most = partition.structure.num_nodes, self.settings.anchors
-        if num_nodes > most:
+        trained = self._divide(number, num_nodes)[0] if self.settings.held_out > 0 else None
+        if num_nodes > most or trained is not None:
             draws = torch.randperm(
                 num_nodes, generator=self.partitions.stream("anchors", number, epoch)
             )
+            draws = draws if trained is None else draws[torch.isin(draws, trained)]
             anchors = draws[:most].to(self.graph.device)
         stream, width = (
             self.partitions.stream("views", number, epoch),
@@ -180,6 +196,47 @@ class ContrastTrainer:
             view = draw_view(partition.structure, width, rates, generator=stream)
             views.append(self.synchronised(partition.features, view, anchors))
         return _Encoded(partition, anchors, views)
+
+    def score(self) -> float:
+        """Return the contrast of the nodes held out, negative, in two views that never change."""
+        losses = []
+        for number in self.plan.ours():
+            partition = self.partitions.load(number)
+            nodes = self._divide(number, partition.structure.num_nodes)[1].to(self.graph.device)
+            draws = torch_generator(self.plan.seed, f"held-out views {number}")
+            views = [
+                draw_view(
+                    partition.structure, int(partition.features.shape[1]), rates, generator=draws
+                )
+                for rates in self.rates
+            ]
+            seen = [self.encoder(partition.features, view, nodes) for view in views]
+            losses.append(self._contrast(_Encoded(partition, nodes, seen)))
+        return -float(_mean(losses))
+
+    def _divide(self, number: int, num_nodes: int) -> tuple[Tensor, Tensor]:
+        """Return the nodes of a partition that are contrasted and those held out."""
+        draws = torch_generator(self.plan.seed, f"held-out nodes {number}")
+        order = torch.randperm(num_nodes, generator=draws)
+        count = max(2, round(self.settings.held_out * num_nodes))
+        return order[count:], order[:count]
+
+    def _printed_prototype_loss(self, rows: Embeddings) -> Tensor:
+        """Pull embeddings to the means of a k-means of this epoch, none of unit length."""
+        costs = []
+        for count in self.settings.prototype_counts:
+            found = cluster_means(
+                rows.detach(), count, generator=self.partitions.streams["clusters"]
+            )
+            costs.append(
+                prototype_loss(
+                    rows,
+                    found.prototypes,
+                    found.assignments,
+                    temperature=self.settings.prototype_temperature,
+                )
+            )
+        return _mean(costs)
 
     def _contrast(self, seen: _Encoded) -> Tensor:
         first, second = seen.views

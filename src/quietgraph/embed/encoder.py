@@ -41,7 +41,11 @@ class _Leaky(torch.autograd.Function):
 
 
 class GCNEncoder(nn.Module):
-    """H = A PReLU(A X W0 + b0) W1 + b1, or with a ReLU on the output as the paper prints it."""
+    """H = A PReLU(A X W0 + b0) W1 + b1, or as the paper prints it: two ReLUs, no bias, dropout."""
+
+    first_bias: Tensor
+    second_bias: Tensor
+    slope: Tensor
 
     def __init__(
         self,
@@ -49,16 +53,27 @@ class GCNEncoder(nn.Module):
         hidden: int,
         dim: int,
         *,
+        activation: str = "prelu",
         output: str = "linear",
+        bias: bool = True,
+        dropout: float = 0.0,
         generator: torch.Generator,
     ) -> None:
         super().__init__()
         self.first = glorot(num_features, hidden, generator=generator)
-        self.first_bias = nn.Parameter(torch.zeros(hidden))
-        self.slope = nn.Parameter(torch.full((1,), 0.25))
+        self._add("first_bias", torch.zeros(hidden), trained=bias)
+        # A ReLU is a PReLU of slope 0, and no bias one of 0.
+        is_relu = activation == "relu"
+        self._add("slope", torch.full((1,), 0.0 if is_relu else 0.25), trained=not is_relu)
         self.second = glorot(hidden, dim, generator=generator)
-        self.second_bias = nn.Parameter(torch.zeros(dim))
-        self.output = output
+        self._add("second_bias", torch.zeros(dim), trained=bias)
+        self.output, self.dropout = output, dropout
+
+    def _add(self, name: str, value: Tensor, *, trained: bool) -> None:
+        if trained:
+            self.register_parameter(name, nn.Parameter(value))
+        else:
+            self.register_buffer(name, value)
 
     def forward(self, features: Features, view: View, nodes: Tensor | None = None) -> Embeddings:
         """Return the embeddings of all nodes, or of those asked for [nodes, dim].
@@ -69,6 +84,7 @@ class GCNEncoder(nn.Module):
         if view.feature_mask is not None:  # a masked column is a row of W0 that counts 0
             weight = weight * view.feature_mask[:, None]
         hidden = leaky(self._first_layer(features, weight, view) + self.first_bias, self.slope)
+        hidden = F.dropout(hidden, self.dropout, self.training)
         if nodes is None:
             embeddings = propagate(view.operator, hidden @ self.second) + self.second_bias
         else:

@@ -45,13 +45,15 @@ from quietgraph.methods.base.cache import Embedded
 from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.task import Fitted, Task
 from quietgraph.methods.base.two_stage import Decision, fit_two_stages
+from quietgraph.methods.low_rank.graph_settings import EPOCHS, VIEWS, graph_settings
 from quietgraph.methods.low_rank.large_features import (
     in_blocks,
     is_large,
     mean_direction_in_blocks,
     smooth_in_blocks,
 )
-from quietgraph.params import param
+from quietgraph.methods.low_rank.letter import letter_settings
+from quietgraph.params import param, parameters
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Scores
 
@@ -60,23 +62,6 @@ _CLASSIFIERS: dict[str, Callable[..., LinearFit]] = {
     "gradient-descent": fit_linear,
 }
 _ENCODER = "encoder."
-_VIEWS = {
-    "edge_drop_1": 0.2,
-    "edge_drop_2": 0.4,
-    "feature_mask_1": 0.3,
-    "feature_mask_2": 0.4,
-    "temperature": 0.5,
-}
-_DENSE_VIEWS = {
-    "edge_drop_1": 0.5,
-    "edge_drop_2": 0.6,
-    "feature_mask_1": 0.1,
-    "feature_mask_2": 0.1,
-    "temperature": 0.2,
-}
-_DENSE_FROM = 15.0  # mean degree from which a graph is dense
-_EPOCHS, _SMALL = 60, 2700  # epochs on graphs of so many nodes; they grow with the square root
-_LONGEST = 2.25  # times these at most
 _SMOOTHING = 10  # propagations, where neighbours are alike
 _FILTERED = 50_000  # most edges for which filters of trainable depth are tried unasked
 
@@ -101,6 +86,13 @@ class LowRankContrast(NodeClassifier):
     )
     hidden: int = param(256, "width of the gcn encoder's hidden layer", low=1)
     dim: int = param(256, "width of the embeddings (d)", low=1)
+    activation: str = param(
+        "prelu", "activation of the hidden layer (gcn encoder)", choices=("prelu", "relu")
+    )
+    bias: bool = param(True, "whether the layers have biases (gcn encoder)")
+    dropout: float = param(
+        0.0, "fraction of hidden entries dropped in training (gcn encoder)", low=0, high=0.99
+    )
     output: str = param("linear", "activation of the output", choices=("linear", "relu"))
     feature_norm: str = param("l2", "scaling of feature rows", choices=("l2", "l1", "none"))
     temperature: float | None = param(
@@ -111,6 +103,12 @@ class LowRankContrast(NodeClassifier):
     prototypes: int = param(20, "number of coarse prototypes (K)", low=1)
     fine_prototypes: int = param(50, "number of fine prototypes, 0 for none", low=0)
     prototype_weight: float = param(0.5, "weight of the prototype loss", low=0)
+    prototype_target: str = param(
+        "views",
+        "what the prototype loss pulls: unit rows of the views to prototypes that move slowly, or "
+        "the embeddings to means of a k-means of every epoch, as printed",
+        choices=("views", "embeddings"),
+    )
     prototype_temperature: float = param(0.3, "softness of the prototype loss (tau)", low=1e-3)
     rank_weight: float = param(1.0, "weight of the truncated nuclear norm (tau)", low=0)
     rank_ratio: float = param(0.2, "share of directions left free (gamma)", low=0, high=1)
@@ -147,6 +145,13 @@ class LowRankContrast(NodeClassifier):
     )
     warm_up: int = param(15, "epochs before prototypes and rank count; in partitions, steps", low=0)
     patience: int | None = param(None, "epochs without a lower loss before stopping", low=1)
+    held_out: float = param(
+        0.0,
+        "fraction of nodes left out of the contrast, whose loss decides when to stop; 0: the "
+        "training loss does",
+        low=0,
+        high=0.9,
+    )
     learning_rate: float = param(1e-3, "step size of Adam", low=0)
     weight_decay: float = param(1e-5, "weight decay of Adam", low=0)
     partitions: int = param(0, PARTITIONS_HELP, low=0, old_name="parts")
@@ -188,15 +193,21 @@ class LowRankContrast(NodeClassifier):
         return {name: value for name, value in every.items() if plain.get(name) != value}
 
     def resolved(self, graph: Graph) -> Self:
-        """Return this estimator with the settings that follow from the graph filled in.
-
-        Weak views collapse the embeddings of dense graphs, and larger graphs need more steps.
-        """
-        dense = 2 * graph.num_edges >= _DENSE_FROM * graph.num_nodes
-        growth = min(_LONGEST, max(1.0, math.sqrt(graph.num_nodes / _SMALL)))
-        usual = {**(_DENSE_VIEWS if dense else _VIEWS), "epochs": round(_EPOCHS * growth)}
+        """Return this estimator with the settings that follow from the graph filled in."""
+        usual = graph_settings(graph)
         missing: Any = {name: one for name, one in usual.items() if getattr(self, name) is None}
         return replace(self, **missing)
+
+    @classmethod
+    def paper(cls, dataset: str | None = None, **values: Any) -> Self:
+        """Return the estimator by the letter of the paper, which leaves out what measured better.
+
+        Args:
+            dataset: Whose published rank weight and rank ratio to take.
+            values: Parameters that are set otherwise.
+        """
+        own = {"attention": "plain"} if "attention" in parameters(cls) else {}
+        return cls(**{**letter_settings(dataset), **own, **values})
 
     def train_along(self, graph: Graph) -> None:
         """Train beside the first process, which keeps the result and goes on alone."""
@@ -345,11 +356,20 @@ class LowRankContrast(NodeClassifier):
             return TEDEncoder(
                 num_features, self.dim, output=self.output, depth=depth, generator=draws
             )
-        return GCNEncoder(num_features, self.hidden, self.dim, output=self.output, generator=draws)
+        return GCNEncoder(
+            num_features,
+            self.hidden,
+            self.dim,
+            activation=self.activation,
+            output=self.output,
+            bias=self.bias,
+            dropout=self.dropout,
+            generator=draws,
+        )
 
     def _schedule(self, steps: int = 1) -> Schedule:
         """Return the schedule for epochs of several steps: as many steps as on the whole graph."""
-        epochs = math.ceil((self.epochs or _EPOCHS) / steps)
+        epochs = math.ceil((self.epochs or EPOCHS) / steps)
         return Schedule(epochs, self.learning_rate, self.weight_decay, self.patience)
 
     def _settings(self, steps: int = 1) -> ContrastSettings:
@@ -361,11 +381,13 @@ class LowRankContrast(NodeClassifier):
             for drop, mask in zip(drops, masks, strict=True)
         )
         return ContrastSettings(
-            temperature=self.temperature or _VIEWS["temperature"],
+            temperature=self.temperature or VIEWS["temperature"],
             intra_view=self.intra_view,
             anchors=self.anchors,
             prototype_weight=self.prototype_weight,
             prototype_counts=counts,
+            prototype_target=self.prototype_target,
+            held_out=self.held_out,
             prototype_temperature=self.prototype_temperature,
             rank_weight=self.rank_weight,
             rank_ratio=self.rank_ratio,
