@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from quietgraph.graph.io import read_corrections
-from quietgraph.report.fit_run import DECISIONS_FILE, FitRun, write_run
+from quietgraph.report.fit_run import FitRun
+from quietgraph.report.run_files import DECISIONS_FILE
+from quietgraph.report.write_run import write_run
 from quietgraph.review.decisions import DecisionStore
 from quietgraph.review.run import open_run
 from report_problem import AWKWARD, CLASSES, large_run, own_run

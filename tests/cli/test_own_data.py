@@ -83,14 +83,40 @@ def test_no_number_pretends_to_know_the_right_labels(run_folder: Path) -> None:
 
 
 def test_it_says_what_it_understood_before_it_trains(
-    graph_folder: Path, capsys: pytest.CaptureFixture[str]
+    graph_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_main("fit", str(graph_folder), "--fix", "nowhere.csv") == 2
+    (tmp_path / "fix.csv").write_text("node,label\n<n0>,horse\n")  # ends it before it trains
+    assert run_main("fit", str(graph_folder), "--fix", str(tmp_path / "fix.csv")) == 2
     told = capsys.readouterr().err
     assert "60 of 120 nodes (50.0 %) in label, 3 classes" in told
     assert "a: scaled, b: scaled, c: scaled, colour: category (3 values)" in told
     assert "homophily among labelled nodes 0." in told
-    assert told.strip().endswith("nowhere.csv cannot be read: No such file or directory.")
+    assert "'horse'. Known: bird, cat, dog." in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--fix", "nowhere.csv"], "nowhere.csv cannot be read"),
+        (["--verified", "nowhere"], "nowhere cannot be read"),
+        (["--verified", "{run}"], "holds no decisions about labels"),
+        (["--out", "{run}"], "--overwrite"),
+        (["--out", "{graph}/nodes.csv"], "Choose another one with --out"),
+        (["--out", "{graph}/nodes.csv/run"], "cannot be written"),
+    ],
+)
+def test_what_cannot_be_read_or_written_is_said_before_anything_else(
+    run_folder: Path,
+    graph_folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    sentence: str,
+) -> None:
+    filled = [one.format(run=run_folder, graph=graph_folder) for one in arguments]
+    assert run_main("fit", str(graph_folder), *filled) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert sentence in told
+    assert "labels:" not in told  # the graph was not read yet
 
 
 def test_suspects_edited_by_hand_come_back_as_labels(
@@ -104,15 +130,62 @@ def test_suspects_edited_by_hand_come_back_as_labels(
     table.to_csv(tmp_path / "reviewed.csv", index=False)
     arguments = ["--fix", str(tmp_path / "reviewed.csv"), "--out", str(tmp_path / "again")]
     assert run_main("fit", str(graph_folder), *QUICK, *arguments) == 0
-    given = pd.read_csv(tmp_path / "again" / "suspects.csv").set_index("node")["given"]
-    assert len(given) == 59
-    assert given[table["node"][0]] == table["suggested"][0]
-    assert given[table["node"][1]] == table["given"][1]
-    assert table["node"][2] not in given.index
-    assert given[table["node"][3]] == table["label"][3]
+    again = pd.read_csv(tmp_path / "again" / "suspects.csv")
+    assert len(again) == 56  # what was decided is not asked again
+    assert not set(table["node"][:4]) & set(again["node"])
+    nodes = pd.read_csv(tmp_path / "again" / "nodes_corrected.csv", keep_default_na=False)
+    labels = nodes.set_index("id")["label"]
+    wanted = [table["suggested"][0], table["given"][1], "", table["label"][3]]
+    assert labels[table["node"][:4]].tolist() == wanted
     accepted = int(table["suggested"][0] != table["given"][0])
     changes = facts_of(tmp_path / "again")["labels"]["changes"]
-    assert changes[0].startswith(f"{2 + accepted} labels corrected by")
+    assert changes[0].startswith(f"{1 + accepted} labels corrected, {2 - accepted} kept, 1 dropped")
+    assert facts_of(tmp_path / "again")["labels"]["verified"] == 3
+
+
+def test_decisions_travel_from_run_to_run(
+    run_folder: Path, graph_folder: Path, tmp_path: Path
+) -> None:
+    table = pd.read_csv(run_folder / "suspects.csv")
+    nodes = table["node"].tolist()
+    rows = [f"{nodes[0]},{table['given'][0]},keep", f"{nodes[1]},,drop", f"{nodes[2]},,unsure"]
+    (tmp_path / "fix.csv").write_text("\n".join(["node,label,decision", *rows, "gone,cat,keep"]))
+    fit = ["fit", str(graph_folder), *QUICK]
+    assert run_main(*fit, "--fix", str(tmp_path / "fix.csv"), "--out", str(tmp_path / "1")) == 0
+    second = ["--verified", str(tmp_path / "1"), "--out", str(tmp_path / "2")]
+    assert run_main(*fit, *second) == 0
+    third = ["--verified", str(tmp_path / "2" / "verified.csv"), "--out", str(tmp_path / "3")]
+    assert run_main(*fit, *third) == 0
+    texts = [(tmp_path / name / "verified.csv").read_text() for name in "123"]
+    assert texts[0] == texts[1] == texts[2]
+    assert "gone,cat,keep" in texts[0]
+    last = set(pd.read_csv(tmp_path / "3" / "suspects.csv")["node"])
+    assert not {nodes[0], nodes[1]} & last
+    assert nodes[2] in last  # nobody was sure, so it is still open
+
+
+def test_fixing_without_out_leaves_the_run_that_is_fixed_alone(
+    run_folder: Path, graph_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_main("fit", str(graph_folder), *QUICK) == 0
+    run = tmp_path / "runs" / "pets-gcl-lr-attention-0"
+    table = pd.read_csv(run / "suspects.csv").assign(decision="keep")
+    table.to_csv(run / "suspects.csv", index=False)
+    before = (run / "suspects.csv").read_bytes()
+    assert run_main("fit", str(graph_folder), *QUICK, "--fix", str(run / "suspects.csv")) == 0
+    assert (run / "suspects.csv").read_bytes() == before
+    again = run.with_name(f"{run.name}-2")
+    assert len(pd.read_csv(again / "suspects.csv")) == 0
+    assert len(pd.read_csv(again / "verified.csv")) == 60
+
+
+def test_a_corrected_table_goes_back_in_as_nodes(run_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_bytes((run_folder / "nodes_corrected.csv").read_bytes())
+    (tmp_path / "edges.csv").write_text("source,target\n<n0>,<n1>\n")
+    read = qg.load(tmp_path)
+    assert read.graph.num_nodes == 120
+    assert "quietgraph_why" not in " ".join(read.understood.columns)
 
 
 def test_dropped_suspects_are_forgotten_but_still_judge(graph_folder: Path, tmp_path: Path) -> None:
@@ -234,7 +307,7 @@ def test_datasets_by_name_can_be_corrected_but_not_where_they_are_scored(
     assert run_main(*arguments, "--drop-suspects", "2") == 0
     facts = facts_of(out)
     assert facts["labels"]["changes"][0].startswith("1 labels corrected by")
-    assert facts["labels"]["given"] == 198
+    assert facts["labels"]["given"] == 197  # less two dropped and one verified
     assert "test_accuracy" in facts["metrics"]
 
 
@@ -246,7 +319,8 @@ def test_where_neighbours_are_unlike_it_names_better_methods(
     edges = [f"n{index},n{(index + step) % 60}" for index in range(60) for step in (1, 3)]
     (tmp_path / "nodes.csv").write_text("id,value,label\n" + "\n".join(nodes))
     (tmp_path / "edges.csv").write_text("source,target\n" + "\n".join(edges))
-    wrong_fix = ("--fix", "nowhere.csv")  # ends it before it trains
+    (tmp_path / "fix.csv").write_text("node,label\nn0,c\n")
+    wrong_fix = ("--fix", str(tmp_path / "fix.csv"))  # ends it before it trains
     assert run_main("fit", str(tmp_path), *wrong_fix) == 2
     assert "0% of edges join equal labels, 50% would by chance" in capsys.readouterr().err
     assert run_main("fit", str(tmp_path), "--method", "tedgcn", *wrong_fix) == 2

@@ -1,5 +1,6 @@
 """`quietgraph review` from the command line: crash, export, and one sentence per mistake."""
 
+import errno
 import json
 import os
 import shutil
@@ -14,7 +15,9 @@ import pytest
 
 from command_line import run_main
 from quietgraph.graph.io import read_corrections
-from quietgraph.report.fit_run import DECISIONS_FILE, FitRun, write_run
+from quietgraph.report.fit_run import FitRun
+from quietgraph.report.run_files import DECISIONS_FILE
+from quietgraph.report.write_run import write_run
 from quietgraph.review.decisions import DecisionStore
 from quietgraph.review.run import open_run
 from report_problem import own_run
@@ -50,7 +53,7 @@ def call(capsys: pytest.CaptureFixture[str]):
 def decide(link: str, decisions: list[dict[str, str]]) -> None:
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
     page = opener.open(link, timeout=20).read().decode()
-    assert "Labels that look wrong" in page
+    assert "Labels to review" in page
     origin = link.partition("/?")[0]
     headers = {"Content-Type": "application/json", "Origin": origin}
     for decision in decisions:
@@ -73,11 +76,12 @@ def test_a_killed_server_loses_no_decision(folder: Path, call) -> None:
             os.kill(server.pid, signal.SIGKILL)
     saved = DecisionStore(folder / DECISIONS_FILE).after()
     assert [decision.node for decision in saved] == nodes
-    target = folder.parent / "corrections.csv"
-    code, out, _ = call(str(folder), "--export", str(target))
+    target = folder.parent / "verified.csv"
+    code, out, err = call(str(folder), "--export", str(target))
     assert code == 0
     assert "5 labels decided (5 accept)" in out
     assert list(read_corrections(target).labels) == nodes
+    assert f"--verified {target}" in err
 
 
 def test_conflicts_are_exported_as_unsure_and_counted(folder: Path, call, tmp_path: Path) -> None:
@@ -85,17 +89,17 @@ def test_conflicts_are_exported_as_unsure_and_counted(folder: Path, call, tmp_pa
         DecisionStore(folder / DECISIONS_FILE),
         list(open_run(folder).suspects)[:2],
     )
-    for node, reviewer, choice in (
-        (first, "A", "accept"),
-        (first, "B", "keep"),
-        (second, "A", "keep"),
+    for node, reviewer, choice, label in (
+        (first, "A", "accept", "x"),
+        (first, "B", "keep", "y"),
+        (second, "A", "keep", "y"),
     ):
-        store.add(node, reviewer, choice)
+        store.add(node, reviewer, choice, label)
     code, out, _ = call(str(folder), "--export", str(tmp_path / "c.csv"))
     assert code == 0
     assert "2 labels decided (1 keep; 1 conflicts left as unsure)" in out
-    assert read_corrections(tmp_path / "c.csv").labels == {}
-    assert "A: accept; B: keep" in (tmp_path / "c.csv").read_text(encoding="utf-8")
+    assert read_corrections(tmp_path / "c.csv").labels == {second: "y"}
+    assert "A: x; B: y" in (tmp_path / "c.csv").read_text(encoding="utf-8")
 
 
 def test_a_folder_that_is_no_run_is_refused(call, tmp_path: Path) -> None:
@@ -106,7 +110,7 @@ def test_a_folder_that_is_no_run_is_refused(call, tmp_path: Path) -> None:
 
 
 def test_a_page_of_an_earlier_version_says_how_to_go_on(folder: Path, call) -> None:
-    (folder / "report.html").write_text("<html>an old report</html>")
+    (folder / "evidence.jsonl").unlink()
     code, _, err = call(str(folder))
     assert code == 2
     assert "written by an earlier quietgraph" in err
@@ -141,7 +145,7 @@ def test_exporting_no_decisions_is_refused(folder: Path, call, tmp_path: Path) -
 
 
 def test_a_missing_extra_is_named(folder: Path, call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "quietgraph.review.server", raising=False)
+    monkeypatch.delitem(sys.modules, "quietgraph.review.listen", raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     code, _, err = call(str(folder), "--no-browser")
     assert code == 2
@@ -149,8 +153,18 @@ def test_a_missing_extra_is_named(folder: Path, call, monkeypatch: pytest.Monkey
     assert "pip install 'quietgraph[review]'" in err
 
 
-def test_fit_does_not_overwrite_decisions(run: FitRun, folder: Path) -> None:
-    DecisionStore(folder / DECISIONS_FILE).add("a", "Ann", "keep")
-    with pytest.raises(Exception, match="holds decisions of reviewers"):
-        write_run(run, folder)
-    assert len(DecisionStore(folder / DECISIONS_FILE).after()) == 1
+def test_a_full_disk_is_said_at_once(folder: Path, call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Path, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    code, out, err = call(str(folder), "--no-browser")
+    assert (code, out) == (2, "")
+    assert "decisions cannot be saved" in err
+    assert "No space left on device" in err
+
+
+def test_a_reviewers_name_is_checked_at_once(folder: Path, call) -> None:
+    code, _, err = call(str(folder), "--no-browser", "--reviewer", "A\x1b[2J")
+    assert code == 2
+    assert "without control characters" in err

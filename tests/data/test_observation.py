@@ -17,7 +17,7 @@ from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import parse_noise
 from quietgraph.data.observation import Observation, Reference, observe
 from quietgraph.errors import InvalidLabelsError
-from quietgraph.graph.io import Corrections
+from quietgraph.graph.io.corrections import Corrections, LabelDecision
 from quietgraph.methods.base.task import make_task
 from quietgraph.testing import small_problem
 
@@ -149,18 +149,34 @@ def test_every_class_keeps_two_labels(observed: Observation) -> None:
     assert sorted(dropped.codes[dropped.known].tolist()) == [0, 0, 1, 1, 2, 2]
 
 
+def corrections(*decisions: LabelDecision) -> Corrections:
+    return Corrections(Path("fix.csv"), {one.node: one for one in decisions})
+
+
 def test_corrections_may_label_unlabelled_nodes_of_own_data(observed: Observation) -> None:
-    fixed = observed.correct(Corrections(Path("fix.csv"), {"0": "", "100": "2"}))
+    fixed = observed.correct(
+        corrections(LabelDecision("0", "drop"), LabelDecision("100", "other", "2"))
+    )
     assert fixed.labels[0] == -1
     assert fixed.labels[100] == 2
-    assert fixed.changes == ("2 labels corrected by fix.csv",)
+    assert fixed.changes == ("1 labels corrected, 1 dropped by fix.csv",)
+    assert fixed.verified.nonzero().flatten().tolist() == [100]
+
+
+def test_labels_that_were_kept_are_verified(observed: Observation) -> None:
+    label = str(observed.labels[0])
+    kept = observed.correct(corrections(LabelDecision("0", "keep", label)))
+    assert kept.codes.tolist() == observed.codes.tolist()
+    assert kept.changes == ("0 labels corrected, 1 kept by fix.csv",)
+    assert kept.verified.nonzero().flatten().tolist() == [0]
+    assert not observed.correct(corrections(LabelDecision("0", "unsure"))).verified.any()
 
 
 def test_corrections_may_not_label_test_nodes() -> None:
     data = qg.load("sbm")
     node = int(data.split.test.nonzero()[0])
     with pytest.raises(InvalidLabelsError, match=f"node {node}, which is a test node of sbm"):
-        data.correct(Corrections(Path("fix.csv"), {str(node): "1"}))
+        data.correct(corrections(LabelDecision(str(node), "other", "1")))
 
 
 # The reference

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from quietgraph.graph.io.corrections import Corrections, LabelDecision
+from quietgraph.report import fit_run as fit_run_module
 from quietgraph.report import page_data as page_data_module
 from quietgraph.report.answers import Answers, answers
 from quietgraph.report.fit_figures import calibration_curve, follow_theme
@@ -37,8 +39,8 @@ def test_the_page_asks_nothing_of_the_network(page: str) -> None:
 
 
 def test_ids_and_labels_cannot_break_out_of_the_page(page: str) -> None:
-    # One script sets the theme, two hold data, one is the page's own: none came from an id.
-    assert page.count("<script") == page.count("</script>") == 4
+    # One script sets the theme, one holds data, one is the page's own: none came from an id.
+    assert page.count("<script") == page.count("</script>") == 3
     for text in AWKWARD[:1] + AWKWARD[3:]:
         assert text not in page
     assert "&lt;/script&gt;&lt;script&gt;alert(1)" in page
@@ -48,28 +50,38 @@ def test_the_data_of_the_page_are_the_suspects_in_their_order(run: FitRun, page:
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
     assert found is not None
     data = json.loads(found[1])
-    accused = run.suspects_with_ids()[run.suspects["suggested"] != run.suspects["given"]]
-    count = len(accused)
-    assert count > 5
-    assert data["points"]["id"][:count] == accused["node"].tolist()
+    queue = run.queue
+    count = len(queue)
+    assert count == 50  # all suspects, and the next uncertain ones
+    assert data["points"]["id"][:count] == run.observation.node_ids[queue["node"]].tolist()
+    assert [line["node"] for line in data["details"]] == data["points"]["id"][:count]
     assert sorted(data["points"]["id"]) == sorted(run.observation.node_ids)
     assert data["classes"] == sorted(CLASSES)
-    given = [data["classes"][code] for code in data["points"]["given"][:count]]
+    observed = [data["classes"][code] for code in data["points"]["observed"][:count]]
     suggested = [data["classes"][code] for code in data["suspects"]["suggested"]]
-    assert given == accused["given"].tolist()
-    assert suggested == accused["suggested"].tolist()
-    assert data["suspects"]["score"] == pytest.approx(accused["score"].tolist(), abs=1e-4)
-    assert data["points"]["given"].count(-1) == 40
+    assert observed == queue["observed"].tolist()
+    assert suggested == queue["suggested"].tolist()
+    assert data["suspects"]["score"] == pytest.approx(queue["score"].tolist(), abs=1e-4)
+    assert data["points"]["observed"].count(-1) == 40
+
+
+def test_the_queue_goes_from_wrong_to_uncertain_to_what_somebody_was_unsure_of(run: FitRun) -> None:
+    first, kept = run.observation.node_ids[run.queue["node"][:2]]
+    unsure = Corrections(Path(), {first: LabelDecision(first, "unsure", by="Ann")})
+    queue = replace(run, decisions=unsure).queue
+    ids = run.observation.node_ids[queue["node"]].tolist()
+    assert ids[0] == kept
+    assert ids[-1] == first
+    order = queue["is_issue"].astype(int).tolist()[:-1]
+    assert order == sorted(order, reverse=True)
+    assert len(set(ids)) == len(ids) == 50
 
 
 def test_without_javascript_the_first_suspects_and_figures_are_there(
     run: FitRun, page: str
 ) -> None:
     bodies = page.split("<tbody>")
-    assert (
-        bodies[1].split("</tbody>")[0].count("<tr")
-        == (run.suspects["suggested"] != run.suspects["given"]).sum()
-    )
+    assert bodies[1].split("</tbody>")[0].count("<tr") == len(run.queue)
     assert page.count("<svg") == 4
     for words in ("Confusion", "Calibration", "Spectrum", "What each direction holds", "Training"):
         assert words in page
@@ -78,14 +90,17 @@ def test_without_javascript_the_first_suspects_and_figures_are_there(
 
 
 def test_a_page_keeps_below_its_limits(run: FitRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_data_module, "MAX_POINTS", 50)
-    monkeypatch.setattr(page_data_module, "MAX_SUSPECTS", 6)
-    data = page_data(run)
-    assert len(data["points"]["id"]) == len(set(data["points"]["id"])) == 50
+    monkeypatch.setattr(page_data_module, "MAX_POINTS", 55)
+    monkeypatch.setattr(page_data_module, "_MAX_DETAIL_BYTES", 3000)
+    monkeypatch.setattr(fit_run_module, "LONGEST_QUEUE", 6)
+    short = replace(run)  # with a queue of its own
+    data = page_data(short)
+    assert len(data["points"]["id"]) == len(set(data["points"]["id"])) == 55
     assert len(data["suspects"]["score"]) == 6
-    assert data["accused"] == (run.suspects["suggested"] != run.suspects["given"]).sum()
+    assert 0 < len(data["details"]) < 6
+    assert data["more"]
     monkeypatch.setattr(page_data_module, "_MAX_ID_BYTES", 100)
-    data = page_data(run)
+    data = page_data(short)
     assert sum(map(len, data["points"]["id"])) <= 100
     assert len(data["suspects"]["score"]) == len(data["points"]["id"])
 
@@ -99,7 +114,7 @@ def test_votes_of_nobody_are_null(run: FitRun) -> None:
     nobody = np.full(len(run.suspects), np.nan)
     lonely = replace(run)
     lonely.__dict__["suspects"] = run.suspects.assign(neighbours_given=nobody)
-    assert set(page_data(lonely)["suspects"]["neighbours_given"]) == {None}
+    assert set(page_data(lonely)["suspects"]["neighbours_observed"]) == {None}
 
 
 @pytest.mark.parametrize("text", [*AWKWARD, *CLASSES, "<!--", "]]>"])

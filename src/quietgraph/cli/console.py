@@ -1,15 +1,35 @@
 """What people see while they wait, on stderr: messages, and bars where it is a terminal."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, Final
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 from quietgraph.progress import listen
 
-errors = Console(stderr=True, highlight=False, soft_wrap=True)
-results = Console(highlight=False, soft_wrap=True)
+# All that a terminal takes for a command, or that turns the direction of what follows.
+_COMMANDS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+class PlainConsole(Console):
+    """A console on which names from files are text, whatever they hold."""
+
+    def render_str(self, text: str, *args: Any, **options: Any) -> Text:
+        """Return the text to show, its control characters written out."""
+        return super().render_str(printable(text), *args, **options)
+
+
+def printable(text: str) -> str:
+    """Return the text with control characters written out, so that no terminal obeys them."""
+    return _COMMANDS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+errors = PlainConsole(stderr=True, highlight=False, soft_wrap=True)
+results = PlainConsole(highlight=False, soft_wrap=True)
 
 
 def say(text: str) -> None:

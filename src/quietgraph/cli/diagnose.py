@@ -17,7 +17,7 @@ from quietgraph.diagnose import BoundSettings, Diagnosis
 from quietgraph.errors import InvalidParameterError
 from quietgraph.files import write_file
 from quietgraph.methods import load_model
-from quietgraph.report.fit_run import RUN_FILE
+from quietgraph.report.run_files import RUN_FILE
 from quietgraph.report.theory_figures import (
     bound_figure,
     projection_figure,

@@ -30,9 +30,12 @@ from quietgraph.data.observation import Observation, Reference
 from quietgraph.embed.scale.checkpoint import use_checkpoints
 from quietgraph.embed.scale.partitions import WHOLE_UP_TO
 from quietgraph.errors import InvalidParameterError
-from quietgraph.graph.io import read_corrections
+from quietgraph.graph.io import Corrections, read_corrections
 from quietgraph.methods import NodeClassifier
-from quietgraph.report.fit_run import FitRun, write_run
+from quietgraph.report.earlier import earlier_run
+from quietgraph.report.fit_run import FitRun
+from quietgraph.report.write_run import check_folder, free_folder, write_run
+from quietgraph.review.run import read_decisions
 
 _FEW_EDGES = 15  # between labelled nodes, below which nothing is said of their homophily
 DEFAULT_METHOD = "quiet"
@@ -48,9 +51,11 @@ def fit(
     noise: str,
     columns: list[str] | None,
     fix: Path | None,
+    verified: list[Path] | None,
     drop_suspects: int,
     seed: int,
     out: Path | None,
+    overwrite: bool,
     data_root: str | None,
     as_json: bool,
     partitions: str,
@@ -73,6 +78,9 @@ def fit(
     others = [variant.estimator(dataset, seed=seed) for variant in beside_it]
     set_partitions(model, partitions)
     alone = not (others or drop_suspects)
+    decisions = _read_decisions(verified, fix)
+    if out is not None:
+        check_folder(out, overwrite=overwrite)
     with enter_world(distributed, model, alone=alone) as world:
         observed, reference = _observe(
             source, setting, split_pairs("--column", columns), seed=seed, data_root=data_root
@@ -80,7 +88,7 @@ def fit(
         if method is None and observed.graph.num_nodes > WHOLE_UP_TO:
             name = DEFAULT_IN_PARTITIONS
             model = _estimator(name, settings, dataset, seed)
-        folder = out or Path("runs") / f"{observed.name}-{name}-{seed}"
+        folder = out or free_folder(Path("runs") / f"{observed.name}-{name}-{seed}")
         checkpoints = checkpoints_for(folder, checkpoint, checkpoint_minutes, world, alone=alone)
         if not world.is_first:
             train_along(model, observed.graph, checkpoints)
@@ -89,7 +97,9 @@ def fit(
         if method is None and name == DEFAULT_METHOD:
             _say_heterophily(observed)
         say_partitions(model, observed.graph, world)
-        observed = observed.correct(read_corrections(fix)) if fix else observed
+        sizes = {"nodes": observed.graph.num_nodes, "classes": len(observed.classes)}
+        check_folder(folder, overwrite=overwrite, **sizes)
+        observed = _take_up(decisions, observed)
         with progress_bars(), use_checkpoints(checkpoints):
             learned = _fit_all(observed, model, others, drop_suspects)
     for change in learned.changes:
@@ -104,8 +114,12 @@ def fit(
         metrics=score(model, observed, reference),
         beside={one: score(one, observed, reference) for one in others},
         command=_command(),
+        decisions=decisions,
     )
-    write_run(run, folder)
+    write_run(run, folder, overwrite=overwrite)
+    kept = earlier_run(folder)
+    if kept is not None:
+        say(f"suspects and decisions of the run that was replaced: {escape(str(kept))}")
     if checkpoints is not None:
         checkpoints.forget()
     if as_json:
@@ -122,6 +136,33 @@ def _estimator(
     if "seed" in own:
         raise InvalidParameterError("the seed is set with --seed, not with --set.")
     return Variant(method, tuple(own.items())).estimator(dataset, seed=seed)
+
+
+def _read_decisions(verified: list[Path] | None, fix: Path | None) -> Corrections:
+    """Return all decisions that are given, those of --fix last."""
+    found = Corrections(Path(), {})
+    for path in verified or []:
+        found = found.updated(read_decisions(path))
+    return found.updated(read_corrections(fix)) if fix else found
+
+
+def _take_up(decisions: Corrections, observed: Observation) -> Observation:
+    """Return the observation with the decisions in it."""
+    if not decisions.decisions:
+        return observed
+    here = decisions.within(observed.node_ids)
+    away = len(decisions.decisions) - len(here.decisions)
+    if away and not here.decisions:
+        raise InvalidParameterError(
+            f"none of the {away} decisions of {decisions.path} is about a node of this graph. "
+            "Check the ids."
+        )
+    if away:
+        say(
+            f"[yellow]note:[/] {away} decisions are about nodes that are not in this graph; they "
+            "are kept in verified.csv"
+        )
+    return observed.correct(here)
 
 
 def _observe(

@@ -11,7 +11,7 @@ from quietgraph.data.load import is_path, load
 from quietgraph.graph import Graph
 from quietgraph.graph.io import read_encoding, read_graph
 from quietgraph.methods import load_model
-from quietgraph.report.fit_run import predictions_table, write_table
+from quietgraph.report.write_run import predictions_table, write_table
 
 
 def predict(

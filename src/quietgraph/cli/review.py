@@ -1,18 +1,24 @@
 """`quietgraph review`: decide on suspicious labels in the browser, alone or with others."""
 
+import os
 import threading
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from rich.markup import escape
 
 from quietgraph.bench.extras import MissingExtraError
 from quietgraph.cli.console import results, say
-from quietgraph.errors import UnreadableFileError
+from quietgraph.errors import UnreadableFileError, UnwritablePathError
 from quietgraph.files import write_file
-from quietgraph.report.fit_run import DECISIONS_FILE
-from quietgraph.review.decisions import DecisionStore
+from quietgraph.report.run_files import DECISIONS_FILE
+from quietgraph.review.access import is_loopback
+from quietgraph.review.decisions import DecisionStore, check_reviewer
 from quietgraph.review.run import ReviewRun, open_run
+
+_ROOM: Final = 1_000_000  # bytes that must be free: many thousand decisions
 
 
 def review(
@@ -30,19 +36,33 @@ def review(
     if export is not None:
         _export(run, path, export)
         return
+    if reviewer:
+        check_reviewer(reviewer)
+    _check_room(run_dir)
     _serve(run, DecisionStore(path), (host, port), reviewer=reviewer, browser=browser)
+
+
+def _check_room(folder: Path) -> None:
+    """Say at once where decisions could not be saved."""
+    probe = folder / f".room-{os.getpid()}"
+    try:
+        probe.write_bytes(bytes(_ROOM))
+    except OSError as error:
+        raise UnwritablePathError(
+            f"decisions cannot be saved in {folder}: {error.strerror}. Make room, or copy the run "
+            "to a folder that you may write to."
+        ) from error
+    finally:
+        with suppress(OSError):
+            probe.unlink()
 
 
 def _serve(
     run: ReviewRun, store: DecisionStore, address: tuple[str, int], *, reviewer: str, browser: bool
 ) -> None:
     try:
-        from quietgraph.review.server import (  # noqa: PLC0415  (needs the extra)
-            Review,
-            is_loopback,
-            listen,
-            serve,
-        )
+        from quietgraph.review.listen import listen, make_server  # noqa: PLC0415  (needs the extra)
+        from quietgraph.review.server import Review  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtraError(
             f"quietgraph review needs the package {error.name}, which is not installed. "
@@ -61,19 +81,22 @@ def _serve(
         say(f"decisions are saved to {escape(str(store.path))}; stop with Ctrl-C")
         if browser:
             threading.Timer(0.5, webbrowser.open, [link]).start()
-        serve(served, listener)
+        make_server(served).run(sockets=[listener])
 
 
 def _export(run: ReviewRun, path: Path, target: Path) -> None:
-    if not path.is_file():
+    if not path.is_file() and not run.earlier.decisions:
         raise UnreadableFileError(
             f"there are no decisions yet in {path.parent}. Make some with: "
             f"quietgraph review {path.parent}"
         )
-    text, counts = run.corrections(DecisionStore(path).after())
+    text, counts = run.export(DecisionStore(path).after() if path.is_file() else [])
     write_file(target, text)
     kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items() if kind != "conflict")
     left = f"; {counts['conflict']} conflicts left as unsure" if counts["conflict"] else ""
+    earlier = len(run.earlier.decisions)
+    before = f", and {earlier} from earlier runs" if earlier else ""
     results.print(
-        f"{counts.total()} labels decided ({kinds or 'none'}{left}): {escape(str(target))}"
+        f"{counts.total()} labels decided ({kinds or 'none'}{left}){before}: {escape(str(target))}"
     )
+    say(f"next: {escape(run.next_command(str(target)))}")

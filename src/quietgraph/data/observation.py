@@ -84,7 +84,7 @@ class Observation:
         return replace(self, codes=codes, changes=(*self.changes, change))
 
     def correct(self, corrections: Corrections) -> "Observation":
-        """Return it with the labels that a person decided on."""
+        """Return it with the labels that a person kept or corrected, now verified."""
         codes = corrections.apply(self.codes, self.classes, self.node_ids)
         changed = codes != self.codes
         scored = changed & ~self.known & self.split.test
@@ -93,7 +93,13 @@ class Observation:
                 f"{corrections.path} gives a label to the node {int(scored.nonzero()[0])}, which "
                 f"is a test node of {self.name}. Correct only nodes of suspects.csv."
             )
-        return self.relabel(codes, f"{int(changed.sum())} labels corrected by {corrections.path}")
+        sure = torch.from_numpy(corrections.verified(self.node_ids)) & (codes != UNKNOWN)
+        dropped = int((changed & (codes == UNKNOWN)).sum())
+        words = [f"{int(changed.sum()) - dropped} labels corrected"]
+        words += [f"{int((sure & ~changed).sum())} kept"] if (sure & ~changed).any() else []
+        words += [f"{dropped} dropped"] if dropped else []
+        corrected = self.relabel(codes, f"{', '.join(words)} by {corrections.path}")
+        return replace(corrected, verified=(self.verified & ~changed) | sure)
 
     def drop(self, suspects: pd.DataFrame, count: int) -> "Observation":
         """Return it without the labels of the first suspects, two of each class at least kept.

@@ -1,10 +1,9 @@
-"""A finished fit as a folder: predictions, suspects, embeddings, model, facts, report."""
+"""A finished fit: what was fitted on what, how it scored, and all facts about it."""
 
-import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -13,13 +12,13 @@ from quietgraph.bench.protocol import versions
 from quietgraph.bench.variant import settings_words
 from quietgraph.data.noise_setting import NoiseSetting
 from quietgraph.data.observation import Observation, Reference
-from quietgraph.errors import UnwritablePathError
-from quietgraph.files import whole_file, whole_folder
-from quietgraph.graph.io.encoding import ENCODING_FILE
+from quietgraph.graph.io import Corrections
+from quietgraph.graph.io.raw import id_key
 from quietgraph.methods import NodeClassifier, method_name
+from quietgraph.report.evidence import Evidence
 
-RUN_FILE = "run.json"
-DECISIONS_FILE = "decisions.sqlite"  # kept in the run folder by `quietgraph review`
+LONGEST_QUEUE: Final = 5_000  # labels to review
+_SHORTEST_QUEUE: Final = 50  # though fewer are suspicious
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +37,7 @@ class FitRun:
     metrics: dict[str, float]
     beside: dict[NodeClassifier, dict[str, float]]  # other models on the same labels
     command: str
+    decisions: Corrections = field(default_factory=lambda: Corrections(Path(), {}))  # of people
 
     @property
     def wrong(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -54,6 +54,34 @@ class FitRun:
     def suspects_with_ids(self) -> pd.DataFrame:
         """Return the suspects with the user's own node ids."""
         return self.suspects.assign(node=self.observation.node_ids[self.suspects["node"]])
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What a reviewer sees of nodes."""
+        source = self.source if self.reference is None else ""
+        return Evidence(self.observation, [str(one) for one in self.model.predict()], source)
+
+    @cached_property
+    def queue(self) -> pd.DataFrame:
+        """Suspects in the order of a review, with the names of the field.
+
+        Probably wrong ones first, then those with another likely label, then the next uncertain
+        ones; last, those that somebody was unsure about in an earlier run.
+        """
+        table = self.suspects.rename(columns=lambda name: name.replace("given", "observed"))
+        differs = table["suggested"] != table["observed"]
+        unsure = {n for n, one in self.decisions.decisions.items() if one.decision == "unsure"}
+        ids = [id_key(node) for node in self.observation.node_ids[table["node"]]]
+        late = np.array([node in unsure for node in ids], dtype=bool)
+        rank = np.select([late, table["is_issue"], differs], [3, 0, 1], default=2)
+        spare = max(0, _SHORTEST_QUEUE - int((rank != 2).sum()))
+        places = [np.flatnonzero(rank == one)[: spare if one == 2 else None] for one in range(4)]
+        return table.iloc[np.concatenate(places)[:LONGEST_QUEUE]]
+
+    @cached_property
+    def evidence_lines(self) -> list[str]:
+        """What is known of each node of the queue, one JSON object each."""
+        return list(self.evidence.describe(self.queue["node"].to_numpy()))
 
     def comparison(self) -> list[dict[str, Any]]:
         """Return one row of scores per fitted method, this one first."""
@@ -106,6 +134,7 @@ class FitRun:
                 "edges": graph.num_edges,
                 "features": graph.num_features,
                 "classes": len(self.observation.classes),
+                "class_names": [str(name) for name in self.observation.classes],
                 "fingerprint": graph.fingerprint,
                 "notes": list(graph.notes),
                 "understood": understood.to_dict() if understood else None,
@@ -114,6 +143,7 @@ class FitRun:
                 "given": len(table),
                 "look_wrong": int((table["suggested"] != table["given"]).sum()),
                 "probably_wrong": int(table["is_issue"].sum()),
+                "verified": int(self.observation.verified.sum()),
                 "changes": list(self.observation.changes),
             },
             "metrics": self.metrics,
@@ -122,61 +152,3 @@ class FitRun:
             "seconds_fit": self.model.seconds_,
             "versions": dict(versions()),
         }
-
-
-def predictions_table(
-    probabilities: np.ndarray[Any, Any],
-    classes: np.ndarray[Any, Any],
-    node_ids: np.ndarray[Any, Any],
-) -> pd.DataFrame:
-    """Return one row per node: the predicted label, its probability, and all probabilities."""
-    best = probabilities.argmax(axis=1)
-    chances = {f"p_{name}": probabilities[:, code] for code, name in enumerate(classes)}
-    return pd.DataFrame(
-        {
-            "node": node_ids,
-            "predicted": classes[best],
-            "probability": probabilities[np.arange(len(best)), best],
-            **chances,
-        }
-    )
-
-
-def write_table(table: pd.DataFrame, path: Path) -> Path:
-    """Write a table as CSV, whole or not at all."""
-    with whole_file(path) as scratch:
-        table.to_csv(scratch, index=False, float_format="%.6g")
-    return path
-
-
-def write_run(run: FitRun, folder: Path) -> Path:
-    """Write the whole run folder; a run of an earlier time there is replaced, nothing else is."""
-    if folder.exists() and any(folder.iterdir()) and not (folder / RUN_FILE).exists():
-        raise UnwritablePathError(
-            f"{folder} holds other files. Choose an empty or new folder with --out."
-        )
-    if (folder / DECISIONS_FILE).exists():
-        raise UnwritablePathError(
-            f"{folder} holds decisions of reviewers ({DECISIONS_FILE}), which are not overwritten. "
-            "Choose another folder with --out."
-        )
-    with whole_folder(folder) as scratch:
-        _fill(run, scratch)
-    return folder
-
-
-def _fill(run: FitRun, folder: Path) -> None:
-    from quietgraph.report.page import render_page  # noqa: PLC0415  (it imports FitRun)
-
-    model = run.model
-    node_ids = run.observation.node_ids
-    predictions = predictions_table(model.predict_proba(), model.classes_, node_ids)
-    write_table(predictions, folder / "predictions.csv")
-    write_table(run.suspects_with_ids(), folder / "suspects.csv")
-    np.save(folder / "embeddings.npy", model.embeddings_)
-    model.save(folder / "model")
-    encoding = run.observation.encoding
-    if encoding is not None:
-        (folder / "model" / ENCODING_FILE).write_text(encoding.to_json(), encoding="utf-8")
-    (folder / RUN_FILE).write_text(json.dumps(run.facts(), indent=1), encoding="utf-8")
-    (folder / "report.html").write_text(render_page(run), encoding="utf-8")

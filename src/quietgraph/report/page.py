@@ -25,7 +25,7 @@ from quietgraph.report.fit_run import FitRun
 from quietgraph.report.page_data import page_data, script_json
 
 _FIRST_ROWS: Final = 50  # suspects that are there without JavaScript
-_SCRIPTS: Final = ("decisions.js", "table.js", "marks.js", "map.js", "report.js")
+_SCRIPTS: Final = ("decisions.js", "table.js", "node.js", "marks.js", "map.js", "report.js")
 
 
 def render_page(run: FitRun) -> str:
@@ -63,7 +63,7 @@ def _source(templates: Environment, name: str) -> str:
 def _script(templates: Environment) -> str:
     """Return all scripts as one, whose names no other script of the page can see."""
     parts = "\n".join(_source(templates, name) for name in _SCRIPTS)
-    return f'"use strict";\n(() => {{\n{parts}\n}})();\n'
+    return f'"use strict";\n(async () => {{\n{parts}\n}})();\n'
 
 
 def _digest(script: str) -> str:

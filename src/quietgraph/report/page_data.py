@@ -10,31 +10,53 @@ import pandas as pd
 from quietgraph.classify.label_issues.suspects import VOTERS
 from quietgraph.graph.io.raw import id_key
 from quietgraph.report.embedding_map import place_nodes
+from quietgraph.report.evidence import shortened
 from quietgraph.report.fit_run import FitRun
+from quietgraph.report.run_files import VERIFIED_FILE, next_command
 from quietgraph.rng import numpy_generator
 
 MAX_POINTS: Final = 20_000  # nodes on the map
-MAX_SUSPECTS: Final = 5_000  # rows of the table
 _MAX_ID_BYTES: Final = 1_000_000  # of all ids together: the page stays below 3 MB
+_MAX_DETAIL_BYTES: Final = 1_000_000  # of columns and neighbours that are in the page itself
+_DETAIL: Final = {"text": 400, "neighbours": 6}
 _GRID: Final = 4095  # places on the map are whole numbers up to this
 _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 def page_data(run: FitRun) -> dict[str, Any]:
     """Return the nodes of the map, suspects first and in their order, and what is said of them."""
-    suspects = run.suspects[run.suspects["suggested"] != run.suspects["given"]]
-    nodes, ids, shown = _drawn_nodes(run, suspects["node"].to_numpy()[:MAX_SUSPECTS])
+    queue = run.queue
+    nodes, ids, shown = _drawn_nodes(run, queue["node"].to_numpy())
     data = {
         "classes": [str(name) for name in run.model.classes_],
         "points": _points(run, nodes, ids),
-        "suspects": _rows(run, suspects.head(shown)),
+        "suspects": _rows(run, queue.head(shown)),
+        "details": _details(run.evidence_lines[:shown]),
+        "verified": [
+            [one.node, one.label, one.decision, one.by, one.when]
+            for one in run.decisions.decisions.values()
+        ],
+        "next": next_command(run.command, VERIFIED_FILE),
         "nodes": run.observation.graph.num_nodes,
-        "accused": len(suspects),
+        "more": len(run.suspects) > len(queue),
     }
     # The decisions that a browser keeps belong to this table of suspects and to no other.
     told = [run.command, ids[:shown], data["suspects"]]
     digest = hashlib.blake2b(json.dumps(told).encode(), digest_size=12).hexdigest()
     return {"run": digest, **data}
+
+
+def _details(lines: list[str]) -> list[dict[str, Any]]:
+    """Return columns and neighbours of the first suspects, as many as fit into the page."""
+    found: list[dict[str, Any]] = []
+    size = 0
+    for line in lines:
+        known = shortened(line, **_DETAIL)
+        size += len(json.dumps(known))
+        if size > _MAX_DETAIL_BYTES:
+            break
+        found.append(known)
+    return found
 
 
 def script_json(value: Any) -> str:
@@ -68,7 +90,7 @@ def _points(run: FitRun, nodes: _Array, ids: list[str]) -> dict[str, list[Any]]:
         "y": y.tolist(),
         "predicted": chances.argmax(axis=1).tolist(),
         "percent": np.rint(100 * chances.max(axis=1)).astype(int).tolist(),
-        "given": run.model.task_.labels.cpu().numpy()[nodes].tolist(),
+        "observed": run.model.task_.labels.cpu().numpy()[nodes].tolist(),
     }
 
 
@@ -80,7 +102,7 @@ def _rows(run: FitRun, suspects: pd.DataFrame) -> dict[str, list[Any]]:
         "sure": _rounded(suspects["suggested_probability"], 3),
         "issue": suspects["is_issue"].astype(int).tolist(),
     }
-    votes = [f"{voters}_{label}" for voters in VOTERS for label in ("given", "suggested")]
+    votes = [f"{voters}_{label}" for voters in VOTERS for label in ("observed", "suggested")]
     rows |= {name: _rounded(suspects[name], 2) for name in votes if name in suspects}
     wrong = run.wrong
     if wrong.any():

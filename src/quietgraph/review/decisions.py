@@ -6,20 +6,22 @@ anybody: what counts is each reviewer's last decision on a node.
 
 import datetime
 import sqlite3
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from quietgraph.errors import InvalidParameterError, UnknownNameError
+from quietgraph.graph.io.corrections import DECISIONS, VERIFYING, LabelDecision
 from quietgraph.sqlite_file import FileKind, connect, explained
 
-CHOICES: Final = ("accept", "keep", "unsure")
-Merged = Literal["accept", "keep", "unsure", "conflict"]
 _TAKEN_BACK: Final = ""
 _MAX_NAME: Final = 80  # characters of a reviewer's name
+_NO_TEXT: Final = {"Cc", "Cs", "Zl", "Zp"}  # kinds of characters that no name holds
+_TURNING: Final = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # text around
 _DECISIONS: Final = FileKind(
     name="file of review decisions",
     application=0x51474432,  # "QGD2"
@@ -29,7 +31,8 @@ _DECISIONS: Final = FileKind(
         node TEXT NOT NULL,
         reviewer TEXT NOT NULL,
         choice TEXT NOT NULL,
-        made TEXT NOT NULL
+        made TEXT NOT NULL,
+        label TEXT NOT NULL DEFAULT ''
     ) STRICT""",
     way_out="Move it away, or copy the run to a folder that you may write to.",
 )
@@ -37,12 +40,23 @@ _DECISIONS: Final = FileKind(
 
 @dataclass(frozen=True)
 class Decision:
-    """One decision: who chose what for which node; the choice '' takes an earlier one back."""
+    """One decision: who chose what for which node, and when.
+
+    Attributes:
+        id: Its number; later decisions have larger ones.
+        node: Id of the node.
+        reviewer: Who decided.
+        choice: accept, keep, other, drop, unsure; '' takes an earlier one back.
+        label: The label that holds from now on; '' for drop, unsure and ''.
+        made: When, ISO 8601.
+    """
 
     id: int
     node: str
     reviewer: str
     choice: str
+    label: str
+    made: str
 
 
 class DecisionStore:
@@ -54,32 +68,35 @@ class DecisionStore:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with self._connect():
-            pass  # made, or refused now rather than at the first decision
+        with self._connect() as connection:  # made, or refused now rather than later
+            names = [row[1] for row in connection.execute("PRAGMA table_info(decision)")]
+            if "label" not in names:  # written by quietgraph 0.1
+                connection.execute("ALTER TABLE decision ADD label TEXT NOT NULL DEFAULT ''")
 
-    def add(self, node: str, reviewer: str, choice: str) -> int:
+    def add(self, node: str, reviewer: str, choice: str, label: str = "") -> int:
         """Write one decision; when this returns its number, the decision outlives any crash.
 
         Args:
             node: Id of the node.
             reviewer: A name of 1 to 80 characters.
-            choice: accept, keep, unsure, or '' to take the last decision back.
+            choice: accept, keep, other, drop, unsure, or '' to take the last decision back.
+            label: The label that holds from now on.
         """
-        name = reviewer.strip()
-        if not 0 < len(name) <= _MAX_NAME:
-            raise InvalidParameterError(
-                f"a reviewer's name must have 1 to {_MAX_NAME} characters, got {len(name)}."
-            )
-        if choice not in {*CHOICES, _TAKEN_BACK}:
-            raise UnknownNameError("decision", choice, CHOICES)
+        name = check_reviewer(reviewer)
+        if choice not in {*DECISIONS, _TAKEN_BACK}:
+            raise UnknownNameError("decision", choice, DECISIONS)
         made = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
-        statement = "INSERT INTO decision (node, reviewer, choice, made) VALUES (?, ?, ?, ?)"
+        row = (node, name, choice, label if choice in VERIFYING else "", made)
+        statement = (
+            "INSERT INTO decision (node, reviewer, choice, label, made) VALUES (?, ?, ?, ?, ?)"
+        )
         with self._connect() as connection:
-            return int(connection.execute(statement, (node, name, choice, made)).lastrowid or 0)
+            return int(connection.execute(statement, row).lastrowid or 0)
 
     def after(self, last: int = 0) -> list[Decision]:
         """Return all decisions with a number above `last`, in the order they were made."""
-        query = "SELECT id, node, reviewer, choice FROM decision WHERE id > ? ORDER BY id"
+        columns = "id, node, reviewer, choice, label, made"
+        query = f"SELECT {columns} FROM decision WHERE id > ? ORDER BY id"  # noqa: S608
         with self._connect() as connection:
             return [Decision(*row) for row in connection.execute(query, (last,))]
 
@@ -93,22 +110,44 @@ class DecisionStore:
             yield connection
 
 
-def latest_choices(decisions: Iterable[Decision]) -> dict[str, dict[str, str]]:
-    """Return each reviewer's last choice by node and reviewer, without those taken back."""
-    found: dict[str, dict[str, str]] = defaultdict(dict)
+def check_reviewer(name: str) -> str:
+    """Return a reviewer's name without spaces around it; what no file can hold is refused."""
+    name = name.strip()
+    if not 0 < len(name) <= _MAX_NAME:
+        raise InvalidParameterError(
+            f"a reviewer's name must have 1 to {_MAX_NAME} characters, got {len(name)}."
+        )
+    if any(unicodedata.category(one) in _NO_TEXT or one in _TURNING for one in name):
+        raise InvalidParameterError(
+            "a reviewer's name must be plain text without control characters. Type it again."
+        )
+    return name
+
+
+def latest_choices(decisions: Iterable[Decision]) -> dict[str, dict[str, Decision]]:
+    """Return each reviewer's last decision by node and reviewer, without those taken back."""
+    found: dict[str, dict[str, Decision]] = defaultdict(dict)
     for decision in decisions:
         found[decision.node].pop(decision.reviewer, None)
         if decision.choice != _TAKEN_BACK:
-            found[decision.node][decision.reviewer] = decision.choice
+            found[decision.node][decision.reviewer] = decision
     return {node: choices for node, choices in found.items() if choices}
 
 
-def merge(choices: Mapping[str, str]) -> Merged:
-    """Return what reviewers decided together on a node.
+def merge(choices: Mapping[str, Decision]) -> LabelDecision:
+    """Return what reviewers decided together on a node, signed by all who decided so.
 
-    Who is unsure leaves it to the others; accept against keep is a conflict.
+    Who is unsure leaves it to the others; two different labels, or a label and drop, are a
+    conflict, which is returned as `conflict`: it decides nothing until the reviewers agree.
     """
-    votes = set(choices.values())
-    if {"accept", "keep"} <= votes:
-        return "conflict"
-    return "accept" if "accept" in votes else "keep" if "keep" in votes else "unsure"
+    sure = [one for one in choices.values() if one.choice != "unsure"]
+    agreed = {(one.label, one.choice == "drop") for one in sure}
+    counted = sure or list(choices.values())
+    last = max(counted, key=lambda one: one.id)
+    decision = "conflict" if len(agreed) > 1 else last.choice
+    label = "" if decision == "conflict" else last.label
+    if decision == "conflict":
+        by = "; ".join(f"{one.reviewer}: {one.label or one.choice}" for one in counted)
+    else:
+        by = "; ".join(one.reviewer for one in counted)
+    return LabelDecision(last.node, decision, label, by, last.made)

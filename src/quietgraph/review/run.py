@@ -1,96 +1,188 @@
-"""A run folder opened for review: its page, its suspects, and the decisions as corrections."""
+"""A run folder opened for review: its page, its suspects, and the decisions made on them."""
 
-import csv
-import io
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from quietgraph.errors import UnreadableFileError
-from quietgraph.report.fit_run import RUN_FILE
-from quietgraph.report.page_data import script_json
-from quietgraph.review.decisions import Decision, latest_choices, merge
+from quietgraph.graph.io.corrections import (
+    VERIFYING,
+    Corrections,
+    LabelDecision,
+    corrections_csv,
+    read_corrections,
+)
+from quietgraph.graph.io.limits import budget_of
+from quietgraph.graph.io.raw import id_key
+from quietgraph.graph.io.table import Table, open_table
+from quietgraph.report.run_files import (
+    DECISIONS_FILE,
+    EVIDENCE_FILE,
+    PAGE_FILE,
+    RUN_FILE,
+    SUSPECTS_FILE,
+    VERIFIED_FILE,
+    next_command,
+)
+from quietgraph.review.decisions import Decision, DecisionStore, latest_choices, merge
 
-PAGE_FILE: Final = "report.html"
-_COLUMNS: Final = ("node", "given", "suggested", "score", "decision", "reviewers")
-_DATA: Final = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
-_REVIEW: Final = '<script type="application/json" id="review">{}</script>'
+_OBSERVED: Final = ("observed", "given")  # names of the column through the releases
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """A label that looks wrong, as the page shows it."""
+    """A labelled node of suspects.csv."""
 
-    given: str
+    observed: str
     suggested: str
-    score: float
 
 
 @dataclass(frozen=True, eq=False)
 class ReviewRun:
-    """The page of a run, and its suspects by node id."""
+    """What a review needs of a run folder.
 
+    Attributes:
+        folder: Where the run is.
+        page: Its report.
+        suspects: Every labelled node that nobody verified before the fit, by id.
+        classes: Names of all classes.
+        evidence: Columns and neighbours of a node as JSON text, by id.
+        earlier: Decisions that the fit was given already.
+        command: The command that made the run.
+    """
+
+    folder: Path
     page: str
     suspects: Mapping[str, Suspect]
+    classes: tuple[str, ...]
+    evidence: Mapping[str, str]
+    earlier: Corrections
+    command: str
 
-    def page_for(self, reviewer: str) -> str:
-        """Return the page that sends its decisions to the server it came from.
+    def label_after(self, node: str, choice: str, label: str) -> str:
+        """Return the label that holds after a choice; '' where none does.
 
         Args:
-            reviewer: The name that a new reviewer's page starts with; '' makes it ask.
+            node: Id of a suspect.
+            choice: Of the reviewer.
+            label: What the reviewer named; counts for `other` only.
         """
-        settings = script_json({"reviewer": reviewer})
-        return self.page.replace(_REVIEW.format("null"), _REVIEW.format(settings))
+        suspect = self.suspects[node]
+        return {"accept": suspect.suggested, "keep": suspect.observed, "other": label}.get(
+            choice, ""
+        )
 
-    def corrections(self, decisions: Iterable[Decision]) -> tuple[str, Counter[str]]:
-        """Return the merged decisions as CSV for `fit --fix`, and how many there are of each kind.
+    def decided(self, decisions: Iterable[Decision]) -> dict[str, LabelDecision]:
+        """Return what all reviewers decided together, by node; disagreement is a `conflict`."""
+        return {
+            node: merge({name: self._complete(one) for name, one in choices.items()})
+            for node, choices in latest_choices(decisions).items()
+        }
+
+    def export(self, decisions: Iterable[Decision]) -> tuple[str, Counter[str]]:
+        """Return all decisions as CSV for `fit --verified`, and the new ones by kind.
 
         A conflict is written as unsure: it changes nothing until the reviewers agree.
         """
-        buffer, counts = io.StringIO(), Counter[str]()
-        writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow(_COLUMNS)
-        choices = latest_choices(decisions)
-        for node, suspect in self.suspects.items():
-            if node not in choices:
-                continue
-            merged = merge(choices[node])
-            counts[merged] += 1
-            decision = "unsure" if merged == "conflict" else merged
-            said = "; ".join(f"{name}: {choice}" for name, choice in choices[node].items())
-            row = (node, suspect.given, suspect.suggested, suspect.score, decision, said)
-            writer.writerow(row)
-        return buffer.getvalue(), counts
+        found = self.decided(decisions)
+        settled = {
+            node: replace(one, decision="unsure") if one.decision == "conflict" else one
+            for node, one in found.items()
+        }
+        every = self.earlier.updated(Corrections(self.folder, settled))
+        text = corrections_csv(every.decisions.values())
+        return text, Counter(one.decision for one in found.values())
+
+    def next_command(self, file: str) -> str:
+        """Return the command that fits again with the decisions of a file."""
+        return next_command(self.command, file)
+
+    def _complete(self, decision: Decision) -> Decision:
+        """Return the decision with its label; stores of quietgraph 0.1 hold none."""
+        if decision.choice in VERIFYING and not decision.label and decision.node in self.suspects:
+            label = self.label_after(decision.node, decision.choice, "")
+            return replace(decision, label=label)
+        return decision
 
 
 def open_run(folder: Path) -> ReviewRun:
     """Return the run of a folder that `quietgraph fit` wrote."""
+    facts = _facts(folder)
+    try:
+        page = (folder / PAGE_FILE).read_text(encoding="utf-8")
+        lines = (folder / EVIDENCE_FILE).read_text(encoding="utf-8").splitlines()
+        evidence = {str(json.loads(line)["node"]): line for line in lines}
+        classes = tuple(str(name) for name in facts["data"]["class_names"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UnreadableFileError(
+            f"{folder} was written by an earlier quietgraph and cannot be reviewed. "
+            f"Fit again: {facts.get('command', 'quietgraph fit')}"
+        ) from error
+    command = str(facts.get("command", "quietgraph fit"))
+    earlier = _earlier(folder)
+    return ReviewRun(folder, page, _suspects(folder), classes, evidence, earlier, command)
+
+
+def read_decisions(path: Path) -> Corrections:
+    """Return the decisions of a file, or all that a run folder holds, later ones first.
+
+    Args:
+        path: A CSV file (see `read_corrections`), or a run folder: what its fit was given, what
+            was written into its suspects.csv, and what its reviewers decided.
+    """
+    if not path.is_dir():
+        return read_corrections(path)
+    found = _earlier(path)
+    suspects = path / SUSPECTS_FILE
+    if suspects.is_file() and {"decision", "label"} & {*_open(suspects).names}:
+        found = found.updated(read_corrections(suspects))
+    if (path / DECISIONS_FILE).is_file():
+        run = ReviewRun(path, "", _suspects(path), (), {}, found, "")
+        decided = run.decided(DecisionStore(path / DECISIONS_FILE).after())
+        settled = {node: one for node, one in decided.items() if one.decision != "conflict"}
+        found = found.updated(Corrections(path, settled))
+    if not found.decisions:
+        raise UnreadableFileError(
+            f"{path} holds no decisions about labels. Make some with: quietgraph review {path}"
+        )
+    return Corrections(path, found.decisions)
+
+
+def _facts(folder: Path) -> dict[str, Any]:
     try:
         facts = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
-        page = (folder / PAGE_FILE).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UnreadableFileError(
-            f"{folder} is no run folder: {RUN_FILE} or {PAGE_FILE} cannot be read. "
+            f"{folder} is no run folder: {RUN_FILE} cannot be read. "
             "Name a folder that `quietgraph fit` wrote."
         ) from error
-    found = _DATA.search(page)
-    if found is None or _REVIEW.format("null") not in page:
+    if not isinstance(facts, dict):
+        raise UnreadableFileError(f"{folder / RUN_FILE} holds no facts of a run. Fit again.")
+    return facts
+
+
+def _earlier(folder: Path) -> Corrections:
+    path = folder / VERIFIED_FILE
+    return read_corrections(path) if path.is_file() else Corrections(path, {})
+
+
+def _suspects(folder: Path) -> dict[str, Suspect]:
+    path = folder / SUSPECTS_FILE
+    table = _open(path)
+    observed = next((name for name in _OBSERVED if name in table.names), None)
+    if observed is None or not {"node", "suggested"} <= {*table.names}:
         raise UnreadableFileError(
-            f"{folder / PAGE_FILE} was written by an earlier quietgraph and cannot be reviewed. "
-            f"Fit again: {facts.get('command', 'quietgraph fit')}"
+            f"{path} must have the columns node, {_OBSERVED[0]} and suggested, got "
+            f"{', '.join(table.names)}. Fit again."
         )
-    return ReviewRun(page, _suspects(json.loads(found[1])))
+    rows = (row for piece in table.pieces() for row in piece.to_pylist())
+    return {id_key(row["node"]): Suspect(row[observed], row["suggested"]) for row in rows}
 
 
-def _suspects(data: Mapping[str, Any]) -> dict[str, Suspect]:
-    points, rows, classes = data["points"], data["suspects"], data["classes"]
-    return {
-        points["id"][row]: Suspect(
-            classes[points["given"][row]], classes[rows["suggested"][row]], score
-        )
-        for row, score in enumerate(rows["score"])
-    }
+def _open(path: Path) -> Table:
+    if not path.is_file():
+        raise UnreadableFileError(f"there is no file {path}. Fit again.")
+    return open_table(path, budget_of(str(path), [path], None))

@@ -5,18 +5,17 @@ reviewer has open: the Host header must name this machine (DNS rebinding), and w
 come from our own page (same origin, JSON).
 """
 
+import asyncio
 import hmac
-import ipaddress
 import json
 import secrets
-import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Final
-from urllib.parse import quote, urlsplit
+from typing import Any, Final
+from urllib.parse import quote
 
-import uvicorn
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.requests import Request
@@ -29,12 +28,20 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
-from quietgraph.errors import QuietgraphError, UnwritablePathError
+from quietgraph.errors import (
+    InvalidParameterError,
+    QuietgraphError,
+    UnreadableFileError,
+    UnwritablePathError,
+)
+from quietgraph.review.access import Allowance, host_and_port, is_our_host, is_same_origin
 from quietgraph.review.decisions import DecisionStore
 from quietgraph.review.run import ReviewRun
 
+EXPORT_FILE: Final = "verified.csv"
 _LARGEST_BODY: Final = 20_000  # bytes of a decision; ids may be long
-_MANNERS: Final = {
+_SLOWEST_BODY: Final = 10.0  # seconds that a decision may take to arrive
+_HEADERS: Final = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -42,6 +49,7 @@ _MANNERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+_STATUS: Final = {UnwritablePathError: 507, UnreadableFileError: 503, QuietgraphError: 400}
 _Next = Callable[[Request], Awaitable[Response]]
 
 
@@ -56,6 +64,8 @@ class Review:
         reviewer: The name that a new reviewer's page starts with; '' makes it ask.
         token: Of the link; a browser that came with it once shows the cookie from then on.
         cookie: What that cookie holds.
+        known: Requests per second of a client with the cookie, and at once.
+        unknown: The same without it.
     """
 
     run: ReviewRun
@@ -64,6 +74,8 @@ class Review:
     reviewer: str = ""
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     cookie: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    known: Allowance = field(default_factory=lambda: Allowance(500, 2000))
+    unknown: Allowance = field(default_factory=lambda: Allowance(20, 100))
 
     def link(self, port: int) -> str:
         """Return the address to open, with the token."""
@@ -75,40 +87,49 @@ class Review:
         """Return the web application."""
         routes = [
             Route("/", self._page),
+            Route("/review.json", self._settings),
+            Route("/node", self._node),
             Route("/decisions", self._list),
             Route("/decisions", self._add, methods=["POST"]),
-            Route("/corrections.csv", self._corrections),
+            Route(f"/{EXPORT_FILE}", self._export),
         ]
         return Starlette(
-            routes=routes, middleware=[Middleware(BaseHTTPMiddleware, dispatch=self._guard)]
+            routes=routes,
+            middleware=[Middleware(BaseHTTPMiddleware, dispatch=self._guard)],
+            exception_handlers={QuietgraphError: _say_error},
         )
 
     async def _guard(self, request: Request, answer: _Next) -> Response:
         """Answer only whom it may concern."""
-        refusal = self._refusal(request)
+        status, refusal = self._refusal(request)
         if refusal:
-            response: Response = PlainTextResponse(refusal, status_code=403)
+            response: Response = PlainTextResponse(refusal, status_code=status)
         elif "token" in request.query_params:
             response = self._let_in(request)
         else:
             response = await answer(request)
-        response.headers.update(_MANNERS)
+        response.headers.update(_HEADERS)
         return response
 
-    def _refusal(self, request: Request) -> str:
-        """Return why a request is not answered, '' where it is."""
+    def _refusal(self, request: Request) -> tuple[int, str]:
+        """Return status and reason where a request is not answered, '' where it is."""
         if not is_our_host(request.headers.get("host", ""), self.host):
-            return "This address is not served here."
+            return 403, "This address is not served here."
+        shown = request.cookies.get(_cookie_name(request), "")
+        has_cookie = hmac.compare_digest(shown.encode(), self.cookie.encode())
+        client = request.client.host if request.client else ""
+        if not (self.known if has_cookie else self.unknown).take(client):
+            return 429, "Too many requests. Wait a second."
         token = request.query_params.get("token")
         if token is not None and request.url.path == "/":
             right = hmac.compare_digest(token.encode(), self.token.encode())
-            return "" if right else "The token in the link is wrong or of an earlier review."
-        shown = request.cookies.get(_cookie_name(request), "")
-        if not hmac.compare_digest(shown.encode(), self.cookie.encode()):
-            return "Open the link that quietgraph review printed: it holds the token."
-        if request.method not in {"GET", "HEAD"} and not is_same_origin(request):
-            return "Decisions are taken from this page only."
-        return ""
+            wrong = "The token in the link is wrong or of an earlier review."
+            return 403, "" if right else wrong
+        if not has_cookie:
+            return 403, "Open the link that quietgraph review printed: it holds the token."
+        if request.method not in {"GET", "HEAD"}:
+            return _refused_origin(request)
+        return 200, ""
 
     def _let_in(self, request: Request) -> Response:
         """Give the cookie and drop the token from the address bar."""
@@ -118,121 +139,87 @@ class Review:
         return response
 
     async def _page(self, _: Request) -> Response:
-        return HTMLResponse(self.run.page_for(self.reviewer))
+        return HTMLResponse(self.run.page)
+
+    async def _settings(self, _: Request) -> Response:
+        command = self.run.next_command(EXPORT_FILE)
+        return JSONResponse({"reviewer": self.reviewer, "next": command})
+
+    async def _node(self, request: Request) -> Response:
+        line = self.run.evidence.get(request.query_params.get("id", ""))
+        if line is None:
+            return PlainTextResponse("Nothing more is known of this node.", status_code=404)
+        return Response(line, media_type="application/json")
 
     async def _list(self, request: Request) -> Response:
         after = request.query_params.get("after", "0")
-        if not after.isdecimal() or len(after) > 15:
+        if not (after.isascii() and after.isdecimal()) or len(after) > 15:
             return PlainTextResponse("after must be a number.", status_code=400)
-        decisions = self.store.after(int(after))
+        decisions = await run_in_threadpool(self.store.after, int(after))
         return JSONResponse([vars(decision) for decision in decisions])
 
     async def _add(self, request: Request) -> Response:
-        try:
-            node, reviewer, choice = await _read_decision(request)
-        except ValueError as error:
-            return PlainTextResponse(str(error), status_code=400)
+        told = await _read_decision(request)
+        node, choice = told["node"], told["choice"]
         if node not in self.run.suspects:
-            return PlainTextResponse("This node is no suspect of the run.", status_code=400)
-        try:
-            number = self.store.add(node, reviewer, choice)
-        except UnwritablePathError as error:
-            return PlainTextResponse(str(error), status_code=507)
-        except QuietgraphError as error:
-            return PlainTextResponse(str(error), status_code=400)
+            raise InvalidParameterError("This node is no suspect of the run.")
+        label = self.run.label_after(node, choice, told["label"])
+        if choice == "other" and label not in self.run.classes:
+            raise InvalidParameterError("This label is no class of the run.")
+        number = await run_in_threadpool(self.store.add, node, told["reviewer"], choice, label)
         return JSONResponse({"id": number}, status_code=201)
 
-    async def _corrections(self, _: Request) -> Response:
-        text, _counts = self.run.corrections(self.store.after())
-        headers = {"Content-Disposition": 'attachment; filename="corrections.csv"'}
-        return Response(text, media_type="text/csv", headers=headers)
+    async def _export(self, _: Request) -> Response:
+        decisions = await run_in_threadpool(self.store.after)
+        headers = {"Content-Disposition": f'attachment; filename="{EXPORT_FILE}"'}
+        return Response(self.run.export(decisions)[0], media_type="text/csv", headers=headers)
 
 
-def is_our_host(header: str, host: str) -> bool:
-    """Return whether a Host header names this machine.
+async def _say_error(_: Request, error: Exception) -> Response:
+    status = next(code for kind, code in _STATUS.items() if isinstance(error, kind))
+    return PlainTextResponse(str(error), status_code=status)
 
-    A page of another site can point its own name at this address, but it cannot change what the
-    browser writes here: so addresses and the names of this machine are fine, other names are not.
 
-    Args:
-        header: `name:port` as the browser sent it.
-        host: What is listened on; loopback takes loopback names only.
-    """
-    name, _ = _name_and_port(header)
+async def _read_decision(request: Request) -> dict[str, str]:
+    """Return node, reviewer, choice and label of a decision."""
     try:
-        address = ipaddress.ip_address(name)
-    except ValueError:
-        named = {"localhost"} if is_loopback(host) else {"localhost", host, *_own_names()}
-        return name in {known.lower() for known in named}
-    return address.is_loopback or not is_loopback(host)
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach what listens there."""
+        async with asyncio.timeout(_SLOWEST_BODY):
+            body = await _read_body(request)
+    except TimeoutError:
+        raise InvalidParameterError("The decision did not arrive in time. Send it again.") from None
+    names = ("node", "reviewer", "choice", "label")
+    told: Any = None
     try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+        told = json.loads(body)
+        told = {"label": "", **told}
+        "".join(told[name] for name in names).encode()  # no text holds half a character
+    except (ValueError, RecursionError, TypeError, KeyError):
+        raise InvalidParameterError(
+            "A decision must be JSON with the texts node, reviewer and choice."
+        ) from None
+    return {name: told[name] for name in names}
 
 
-def is_same_origin(request: Request) -> bool:
-    """Return whether a write comes from our own page, as JSON."""
-    origin = urlsplit(request.headers.get("origin", "")).netloc
-    is_json = request.headers.get("content-type", "").startswith("application/json")
-    return is_json and origin != "" and origin == request.headers.get("host", "")
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket; port 0 takes any free one."""
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listener = socket.create_server((host, port), family=family)
-    except OSError as error:
-        raise UnwritablePathError(
-            f"cannot listen on {host} port {port}: {error.strerror}. "
-            "Choose another port with --port (0 takes any free one), or another --host."
-        ) from error
-    return listener
-
-
-def serve(review: Review, listener: socket.socket) -> None:
-    """Answer reviewers until the process is told to stop."""
-    settings = uvicorn.Config(
-        review.app(), log_level="warning", server_header=False, lifespan="off"
-    )
-    uvicorn.Server(settings).run(sockets=[listener])
-
-
-async def _read_decision(request: Request) -> tuple[str, str, str]:
+async def _read_body(request: Request) -> bytes:
     body = b""
     async for part in request.stream():
         body += part
         if len(body) > _LARGEST_BODY:
-            raise ValueError(f"A decision must be smaller than {_LARGEST_BODY:,} bytes.")
+            raise InvalidParameterError(f"A decision must be smaller than {_LARGEST_BODY:,} bytes.")
+    return body
+
+
+def _refused_origin(request: Request) -> tuple[int, str]:
+    """Return status and reason where a write does not come from our own page, as JSON."""
+    origin, host = request.headers.get("origin", ""), request.headers.get("host", "")
     try:
-        told = json.loads(body)
-    except (ValueError, RecursionError):
-        told = None
-    names = ("node", "reviewer", "choice")
-    if not isinstance(told, dict) or not all(isinstance(told.get(name), str) for name in names):
-        raise ValueError("A decision must be JSON with the texts node, reviewer and choice.")
-    return told["node"], told["reviewer"], told["choice"]
+        same = is_same_origin(origin, host)
+    except ValueError:
+        return 400, "The Origin header is no address."
+    is_json = request.headers.get("content-type", "").startswith("application/json")
+    return 403, "" if same and is_json else "Decisions are taken from this page only."
 
 
 def _cookie_name(request: Request) -> str:
     """Return a name of its own per port: browsers share cookies among the ports of a host."""
-    return f"quietgraph-{_name_and_port(request.headers.get('host', ''))[1]}"
-
-
-def _name_and_port(header: str) -> tuple[str, int]:
-    """Return both parts of a Host header, the name in small letters; '' where it is malformed."""
-    try:
-        parts = urlsplit(f"//{header}")
-        name, port = parts.hostname, parts.port
-    except ValueError:
-        return "", 0
-    return name or "", port or 80
-
-
-def _own_names() -> set[str]:
-    return {socket.gethostname(), socket.getfqdn()}
+    return f"quietgraph-{host_and_port(request.headers.get('host', ''))[1]}"

@@ -70,11 +70,24 @@ def fit(  # noqa: PLR0917
         Path | None,
         typer.Option(help="Corrected labels: CSV with node,label, or an edited suspects.csv."),
     ] = None,
+    verified: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Decisions of earlier reviews: a verified.csv, or a run folder. These labels "
+            "count as certain and are not listed as suspects."
+        ),
+    ] = None,
     drop_suspects: Annotated[
         int, typer.Option(min=0, help="Drop this many suspicious labels and fit again.")
     ] = 0,
     seed: Annotated[int, typer.Option(help="Decides split, noise and training.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="Folder for the results.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the results \\[default: a new one in runs/]")
+    ] = None,
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", help="Replace the run in --out; its decisions are kept."),
+    ] = False,
     data_root: RootOption = None,
     as_json: JsonOption = False,
     partitions: PartitionsOption = "auto",

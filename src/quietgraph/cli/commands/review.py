@@ -12,7 +12,7 @@ commands = typer.Typer()
 
 @commands.command(
     epilog="Examples:  quietgraph review runs/demo  |  quietgraph review runs/demo --reviewer Ann"
-    "  |  quietgraph review runs/demo --export corrections.csv"
+    "  |  quietgraph review runs/demo --export verified.csv"
 )
 @deferred
 def review(  # noqa: PLR0917

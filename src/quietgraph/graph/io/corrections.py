@@ -1,6 +1,13 @@
-"""Labels that a person decided on: read from a file, put in the place of the given ones."""
+"""Decisions of people about labels: read from a file, applied to labels, written to a file.
 
-from collections.abc import Callable, Mapping, Sequence
+A decision is a fact that outlives the run it was made in: which node, which label holds from now
+on, what was decided, by whom and when. Labels that a person decided on are verified: a fit takes
+them as certain and never lists them as suspects again.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,24 +18,48 @@ import numpy as np
 from quietgraph.errors import UnknownNameError, UnreadableFileError
 from quietgraph.graph.io.limits import budget_of
 from quietgraph.graph.io.raw import id_key
+from quietgraph.graph.io.spreadsheet import guard
 from quietgraph.graph.io.table import open_table
 from quietgraph.types import UNKNOWN, Labels
 
-DECISIONS: Final = ("accept", "keep", "unsure", "drop")
+DECISIONS: Final = ("accept", "keep", "other", "drop", "unsure")
+VERIFYING: Final = ("accept", "keep", "other")
+COLUMNS: Final = ("node", "label", "decision", "by", "when")
 _NODE_NAMES: Final = ("node", "id", "node_id")
-_DROP: Final = ""
+_OBSERVED_NAMES: Final = ("observed", "given")
 _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
+class LabelDecision:
+    """What a person decided about the label of one node.
+
+    Attributes:
+        node: Its id as text.
+        decision: `accept` the suggested label, `keep` the observed one, `other` label, `drop` the
+            label, or `unsure`, which changes nothing.
+        label: The label that holds from now on as text; '' where it is dropped or undecided, and
+            for `keep` where the file does not say it.
+        by: Who decided; '' where nobody said.
+        when: The time, ISO 8601; '' where nobody said.
+    """
+
+    node: str
+    decision: str
+    label: str = ""
+    by: str = ""
+    when: str = ""
+
+
+@dataclass(frozen=True)
 class Corrections:
-    """What is to be changed: a label as text by node id as text; '' forgets the label."""
+    """Decisions by node id, and where they come from."""
 
     path: Path
-    labels: Mapping[str, str]
+    decisions: Mapping[str, LabelDecision]
 
     def apply(self, codes: Labels, classes: _Array, node_ids: Sequence[Any] | _Array) -> Labels:
-        """Return the class codes with the corrections in them [nodes].
+        """Return the class codes after the decisions [nodes].
 
         Args:
             codes: Observed class of each node, -1 = unknown [nodes].
@@ -38,24 +69,54 @@ class Corrections:
         known = {str(label): code for code, label in enumerate(classes)}
         places = {id_key(node): place for place, node in enumerate(node_ids)}
         changed = codes.clone()
-        for node, label in self.labels.items():
+        for node, decided in self.decisions.items():
             if node not in places:
                 raise UnreadableFileError(
-                    f"{self.path} corrects the node '{node}', which is not in the graph. "
+                    f"{self.path} decides on the node '{node}', which is not in the graph. "
                     "Check its id."
                 )
-            if label != _DROP and label not in known:
-                raise UnknownNameError(f"class (node '{node}' of {self.path})", label, known)
-            changed[places[node]] = UNKNOWN if label == _DROP else known[label]
+            if decided.label and decided.label not in known:
+                kind = f"class (node '{node}' of {self.path})"
+                raise UnknownNameError(kind, decided.label, known)
+            if decided.decision == "drop":
+                changed[places[node]] = UNKNOWN
+            elif decided.label:
+                changed[places[node]] = known[decided.label]
         return changed
+
+    def verified(self, node_ids: Sequence[Any] | _Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Return which nodes have a label that a person kept or corrected [nodes] bool."""
+        sure = {node for node, one in self.decisions.items() if one.decision in VERIFYING}
+        return np.array([id_key(node) in sure for node in node_ids], dtype=bool)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels that hold from now on by node; '' where a label is dropped."""
+        return {node: one.label for node, one in self.decisions.items() if one.decision != "unsure"}
+
+    def within(self, node_ids: Sequence[Any] | _Array) -> "Corrections":
+        """Return the decisions on nodes of a graph."""
+        known = {id_key(node) for node in node_ids}
+        return Corrections(
+            self.path, {node: one for node, one in self.decisions.items() if node in known}
+        )
+
+    def updated(self, later: "Corrections") -> "Corrections":
+        """Return these decisions with later ones in their place; unsure undoes nothing."""
+        merged = dict(self.decisions)
+        for node, decided in later.decisions.items():
+            if decided.decision != "unsure" or node not in merged:
+                merged[node] = decided
+        return Corrections(later.path, merged)
 
 
 def read_corrections(path: str | Path) -> Corrections:
-    """Return the corrections of a CSV file.
+    """Return the decisions of a CSV file.
 
     It has a column `node` and a column `label`, or it is a suspects.csv with a new column
-    `decision` (accept the suggested label, keep, unsure, drop the label) or `label`. Where a row
-    has both, the label counts; where it has neither, nothing changes.
+    `decision` (accept, keep, other, drop, unsure) or `label`, or it was exported by a report, a
+    review or a fit (node, label, decision, by, when). Where a row has a label, the label counts;
+    where it has neither, nothing is decided.
     """
     path = Path(path)
     table = open_table(path, budget_of(str(path), [path], None))
@@ -71,18 +132,20 @@ def read_corrections(path: str | Path) -> Corrections:
             f"{path} has decisions but no column suggested that they could accept. "
             "Edit the suspects.csv of a fit, or name the labels in a column label."
         )
-    found: dict[str, str] = {}
+    found: dict[str, LabelDecision] = {}
     rows = (row for piece in table.pieces() for row in piece.to_pylist())
     for place, row in enumerate(rows):
         cells = {name: _text(row[names[name]]) for name in names}
-        label = cells.get("label") or _decided(cells, path, partial(table.place, place))
-        key = id_key(row[node])
-        if label is None:
+        key, where = id_key(row[node]), partial(table.place, place)
+        decided = _decided(key, cells, path, where)
+        if decided is None:
             continue
-        if found.setdefault(key, label) != label:
+        known = found.setdefault(key, decided)
+        if (known.label, known.decision == "drop") != (decided.label, decided.decision == "drop"):
             raise UnreadableFileError(
-                f"{path} {table.place(place)} gives the node '{key}' a second label, '{label}' "
-                f"after '{found[key]}'. Keep one row per node."
+                f"{path} {where()} decides on the node '{key}' a second time, "
+                f"'{decided.label or decided.decision}' after '{known.label or known.decision}'. "
+                "Keep one row per node."
             )
     return Corrections(path, found)
 
@@ -91,20 +154,38 @@ def _text(cell: Any) -> str:
     return "" if cell is None else str(cell)
 
 
-def _decided(cells: Mapping[str, str], path: Path, where: Callable[[], str]) -> str | None:
-    """Return the label of a decision, '' to forget it, None to leave it."""
-    decision = cells.get("decision", "").lower()
-    if decision in {"", "keep", "unsure"}:
-        return None
-    if decision == "drop":
-        return _DROP
-    if decision == "accept" and cells.get("suggested"):
-        return cells["suggested"]
-    if decision == "accept":
+def _decided(
+    node: str, cells: Mapping[str, str], path: Path, where: Callable[[], str]
+) -> LabelDecision | None:
+    """Return what a row decides; None where it decides nothing."""
+    decision, label = cells.get("decision", "").lower(), cells.get("label", "")
+    signed = (cells.get("by", ""), cells.get("when", ""))
+    if decision and decision not in DECISIONS:
         raise UnreadableFileError(
-            f"{path} {where()} accepts a suggestion that is not there. Fill in suggested, or label."
+            f"{path} {where()} has the decision '{decision}'; it must be one of "
+            f"{', '.join(DECISIONS)}. Put a label of your own in a column label."
         )
-    raise UnreadableFileError(
-        f"{path} {where()} has the decision '{decision}'; it must be one of "
-        f"{', '.join(DECISIONS)}. Put a label of your own in a column label."
-    )
+    if label:
+        kind = decision if decision in VERIFYING else "other"
+        return LabelDecision(node, kind, label, *signed)
+    if decision == "other" or (decision == "accept" and not cells.get("suggested")):
+        raise UnreadableFileError(
+            f"{path} {where()} decides on a label that is not there. Fill in the cell label."
+        )
+    if decision == "accept":
+        return LabelDecision(node, decision, cells["suggested"], *signed)
+    if decision == "keep":
+        observed = next((cells[name] for name in _OBSERVED_NAMES if name in cells), "")
+        return LabelDecision(node, decision, observed, *signed)
+    return LabelDecision(node, decision, "", *signed) if decision else None
+
+
+def corrections_csv(decisions: Iterable[LabelDecision]) -> str:
+    """Return the decisions as CSV that `read_corrections` takes and a spreadsheet can open."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for one in decisions:
+        cells = (one.node, one.label, one.decision, one.by, one.when)
+        writer.writerow([guard(cell) for cell in cells])
+    return buffer.getvalue()

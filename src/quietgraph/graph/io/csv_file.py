@@ -14,6 +14,7 @@ from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
 
 from quietgraph.errors import UnreadableFileError
 from quietgraph.graph.io.limits import MAX_LINE
+from quietgraph.graph.io.spreadsheet import unguard, unguarded
 
 _BLOCK: Final = 2**24  # bytes parsed at a time
 _DELIMITERS: Final = ",;\t|"
@@ -25,7 +26,7 @@ def read_header(path: Path) -> tuple[list[str], str]:
     first = next((line for line in lines if line.strip()), "")
     delimiter = max(_DELIMITERS, key=first.count)
     cells = next(_rows(path, delimiter), (0, []))[1]
-    names = [cell.strip() for cell in cells]
+    names = [unguard(cell.strip()) for cell in cells]
     if not any(names):
         raise UnreadableFileError(f"{path} is empty. Its first line must name the columns.")
     seen: set[str] = set()
@@ -54,7 +55,7 @@ def csv_pieces(path: Path, names: list[str], delimiter: str) -> Iterator[pa.Reco
         for batch in reader:
             rows = batch.slice(skipped)
             skipped -= batch.num_rows - rows.num_rows
-            cells = [pc.utf8_trim_whitespace(column) for column in rows.columns]
+            cells = [unguarded(pc.utf8_trim_whitespace(column)) for column in rows.columns]
             yield pa.RecordBatch.from_arrays(cells, names=names)
     except pa.ArrowException as error:
         _find_mistake(path, len(names), delimiter)

@@ -20,6 +20,7 @@ from quietgraph.graph.io.raw import plain_values, positions_of
 from quietgraph.graph.io.table import Table
 
 ID_NAMES: Final = ("id", "node", "node_id")
+OUR_COLUMNS: Final = "quietgraph_"  # columns of this beginning were written by us: no features
 _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -107,7 +108,8 @@ def _learners(table: Table, options: Options, taken: set[str | None]) -> list[Le
     learners = []
     for name in table.names:
         kind = options.roles.get(name)
-        if name not in taken and (kind is None or kind in FEATURE_KINDS):
+        ours = name.startswith(OUR_COLUMNS) and kind is None
+        if name not in taken and not ours and (kind is None or kind in FEATURE_KINDS):
             learners.append(Learner(name, kind, typed=table.typed))
     return learners
 

@@ -152,6 +152,8 @@ class NodeClassifier(metaclass=Parameterised):
     def suspects(self, *, columns: str = "plain") -> pd.DataFrame:
         """Return the labelled nodes, most suspicious first, judged without their own labels.
 
+        Labels that a person has verified are not among them.
+
         Args:
             columns: `plain`; `evidence` with the votes of labelled neighbours, of the nearest
                 labelled nodes and of a classifier on attributes too; `cleanlab` for cleanlab's
@@ -171,7 +173,9 @@ class NodeClassifier(metaclass=Parameterised):
         noise = estimate_noise(told, labels)
         num_wrong = round(noise.rate * int((labels != UNKNOWN).sum()))
         likely = likely_classes(told, labels, noise.transition)
-        table = suspect_table(likely, labels, self.classes_, num_wrong=num_wrong)
+        verified = self.task_.verified
+        asked = labels if verified is None else labels.masked_fill(verified, UNKNOWN)
+        table = suspect_table(likely, asked, self.classes_, num_wrong=num_wrong)
         if columns == "evidence":
             return with_votes(table, self.votes_, self.classes_)
         return cleanlab_columns(table) if columns == "cleanlab" else table

@@ -26,11 +26,16 @@ class Task:
     validation: Mask  # noisy like the training labels; for choices only
     num_classes: int
     seed: int
+    verified: Mask | None = None  # labels that a person has confirmed; None: no label was
 
     @property
     def train_labels(self) -> Labels:
         """Class codes of the training nodes, -1 elsewhere [nodes]."""
         return torch.where(self.train, self.labels, torch.full_like(self.labels, UNKNOWN))
+
+    def keep_verified(self, labels: Labels) -> Labels:
+        """Return corrected labels in which every verified label is as it was [nodes]."""
+        return labels if self.verified is None else torch.where(self.verified, self.labels, labels)
 
     def without(self, nodes: Mask) -> "Task":
         """Return the task with the labels of some nodes hidden and validation drawn anew."""
@@ -41,6 +46,8 @@ class Task:
     def to(self, device: torch.device) -> "Task":
         """Return the task on a device."""
         moved = {name: getattr(self, name).to(device) for name in ("labels", "train", "validation")}
+        if self.verified is not None:
+            moved["verified"] = self.verified.to(device)
         return replace(self, graph=self.graph.to(device), **moved)
 
 
@@ -70,4 +77,6 @@ def make_task(observation: Observation, seed: int) -> tuple[Task, np.ndarray[Any
     codes[known] = found
     split = split_labelled(codes, observation.split.validation)
     task = Task(observation.graph, codes, split.train, split.validation, len(seen), seed)
+    if observation.verified.any():
+        task = replace(task, verified=observation.verified & known)
     return task, observation.classes[seen.numpy()]

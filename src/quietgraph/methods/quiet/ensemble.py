@@ -162,10 +162,12 @@ def correct_labels(scores: Scores, task: Task) -> Labels:
     """Return the labels of a task, each known one replaced by its most probable class [nodes].
 
     The noise matrix is estimated on the validation nodes, whose labels trained no candidate.
+    Verified labels stay.
     """
     probabilities = scores.softmax(dim=1)
     validation = task.validation
     noise = estimate_noise(probabilities[validation].cpu(), task.labels[validation].cpu())
     matrix = noise.transition.to(probabilities.device)
     posterior = likely_classes(probabilities, task.labels, matrix)
-    return torch.where(task.labels == UNKNOWN, UNKNOWN, posterior.argmax(dim=1))
+    corrected = torch.where(task.labels == UNKNOWN, UNKNOWN, posterior.argmax(dim=1))
+    return task.keep_verified(corrected)

@@ -1,5 +1,5 @@
 // Who decided what about which suspect: kept in the browser, or sent to `quietgraph review`.
-const CHOICES = ["accept", "keep", "unsure"];
+const CHOICES = ["accept", "keep", "other", "drop", "unsure"];
 
 function readStored(key, otherwise) {
   try { return JSON.parse(localStorage.getItem(key)) ?? otherwise; } catch { return otherwise; }
@@ -12,37 +12,64 @@ function store(key, value) {
   } catch { return false; }
 }
 
+function storedName(otherwise) {
+  try { return localStorage.getItem("quietgraph:reviewer") || otherwise; } catch { return otherwise; }
+}
+
 class Decisions {
   constructor(data, review) {
+    this.data = data;
     this.key = `quietgraph:${data.run}`;
-    this.review = review; // null where the page was opened from disk
     this.count = data.suspects.score.length;
     this.ids = data.points.id;
     this.rowOf = new Map(this.ids.slice(0, this.count).map((id, row) => [id, row]));
-    this.said = Array.from({ length: this.count }, () => new Map()); // by reviewer
-    this.undone = []; // [row, choice before], last at the end
+    this.said = Array.from({ length: this.count }, () => new Map()); // by reviewer: choice, label, when
+    this.undone = []; // [row, decision before], last at the end
     this.listeners = [];
-    this.me = review ? this.storedName() : "";
+    this.me = storedName(review ? review.reviewer : "");
+    this.hearEarlier();
   }
 
-  storedName() {
-    try { return localStorage.getItem("quietgraph:reviewer") || this.review.reviewer; } catch { return this.review.reviewer; }
+  /** Who was unsure in an earlier run stays so until somebody decides. */
+  hearEarlier() {
+    for (const [node, , decision, by, when] of this.data.verified) {
+      const row = this.rowOf.get(node);
+      if (row !== undefined && decision === "unsure") this.said[row].set(`${by || "somebody"} (earlier run)`, { choice: "unsure", label: "", when });
+    }
   }
 
   onChange(listener) { this.listeners.push(listener); }
 
   changed(rows, problem = "") { for (const listener of this.listeners) listener(rows, problem); }
 
-  mine(row) { return this.said[row].get(this.me) ?? ""; }
+  /** The name that decisions of this page are kept under. */
+  get signature() { return this.me; }
 
-  others(row) { return [...this.said[row]].filter(([name]) => name !== this.me); }
+  decision(row) { return this.said[row].get(this.signature) ?? null; }
+
+  mine(row) { return this.decision(row)?.choice ?? ""; }
+
+  others(row) { return [...this.said[row]].filter(([name]) => name !== this.signature); }
+
+  observed(row) { return this.data.classes[this.data.points.observed[row]]; }
+
+  suggested(row) { return this.data.classes[this.data.suspects.suggested[row]]; }
+
+  /** The label that holds after a choice. */
+  labelAfter(row, choice, label) {
+    return { accept: this.suggested(row), keep: this.observed(row), other: label }[choice] ?? "";
+  }
 
   /** What all reviewers say together: those who are unsure leave it to the others. */
-  merged(row) {
-    const votes = new Set(this.said[row].values());
-    if (votes.has("accept") && votes.has("keep")) return "conflict";
-    return CHOICES.find((choice) => votes.has(choice)) ?? "";
+  together(row) {
+    const votes = [...this.said[row].values()];
+    const sure = votes.filter(({ choice }) => choice !== "unsure");
+    const agreed = new Set(sure.map(({ choice, label }) => JSON.stringify([choice === "drop", label])));
+    if (agreed.size > 1) return { choice: "conflict", label: "" };
+    return sure.at(-1) ?? votes.at(-1) ?? null;
   }
+
+  merged(row) { return this.together(row)?.choice ?? ""; }
 
   countOf(choice) {
     let found = 0;
@@ -50,14 +77,17 @@ class Decisions {
     return found;
   }
 
-  hear(row, reviewer, choice) {
-    if (choice) this.said[row].set(reviewer, choice); else this.said[row].delete(reviewer);
+  hear(row, reviewer, decision) {
+    this.said[row].delete(reviewer); // the last one stands last
+    if (decision?.choice) this.said[row].set(reviewer, decision);
   }
 
   /** Decide; the same choice again takes it back. */
-  choose(row, choice) {
-    const before = this.mine(row);
-    this.put(row, before === choice ? "" : choice);
+  choose(row, choice, name = "") {
+    const before = this.decision(row);
+    const label = this.labelAfter(row, choice, name);
+    const isSame = before?.choice === choice && before.label === label;
+    this.put(row, isSame ? null : { choice, label, when: new Date().toISOString() });
     this.undone.push([row, before]);
   }
 
@@ -67,14 +97,22 @@ class Decisions {
     return last ? last[0] : -1;
   }
 
-  put(row, choice) {
-    this.hear(row, this.me, choice);
-    this.changed([row], this.keep(row, choice));
+  put(row, decision) {
+    this.hear(row, this.signature, decision);
+    this.changed([row], this.keep(row, decision));
+  }
+
+  rename(name) {
+    this.me = name;
+    store("quietgraph:reviewer", name);
+    this.changed(null);
   }
 }
 
 /** Decisions of one person, in this browser. */
 class LocalDecisions extends Decisions {
+  get signature() { return ""; }
+
   start() {
     this.load();
     addEventListener("storage", (event) => { // the same page in another tab
@@ -85,15 +123,19 @@ class LocalDecisions extends Decisions {
   }
 
   load() {
-    for (const said of this.said) said.clear();
-    for (const [id, choice] of readStored(this.key, [])) {
-      if (this.rowOf.has(id) && CHOICES.includes(choice)) this.hear(this.rowOf.get(id), this.me, choice);
+    for (const said of this.said) said.delete("");
+    for (const [id, choice, label, when] of readStored(this.key, [])) {
+      const row = this.rowOf.get(id);
+      if (row !== undefined && CHOICES.includes(choice)) this.hear(row, "", { choice, label: label ?? this.labelAfter(row, choice, ""), when: when ?? "" });
     }
   }
 
   keep() {
     const kept = [];
-    this.said.forEach((_, row) => { if (this.mine(row)) kept.push([this.ids[row], this.mine(row)]); });
+    this.said.forEach((_, row) => {
+      const one = this.decision(row);
+      if (one) kept.push([this.ids[row], one.choice, one.label, one.when]);
+    });
     return store(this.key, kept) ? "" : "This browser keeps nothing: export before you leave.";
   }
 }
@@ -103,20 +145,14 @@ class SharedDecisions extends Decisions {
   start() {
     this.last = 0;
     this.waiting = readStored(`${this.key}:unsent`, []);
-    for (const { node, reviewer, choice } of this.waiting) {
-      if (this.rowOf.has(node)) this.hear(this.rowOf.get(node), reviewer, choice);
+    for (const { node, reviewer, choice, label } of this.waiting) {
+      if (this.rowOf.has(node)) this.hear(this.rowOf.get(node), reviewer, { choice, label, when: "" });
     }
     this.exchange();
   }
 
-  rename(name) {
-    this.me = name;
-    store("quietgraph:reviewer", name);
-    this.changed(null);
-  }
-
-  keep(row, choice) {
-    this.waiting.push({ node: this.ids[row], reviewer: this.me, choice });
+  keep(row, decision) {
+    this.waiting.push({ node: this.ids[row], reviewer: this.me, choice: decision?.choice ?? "", label: decision?.label ?? "" });
     store(`${this.key}:unsent`, this.waiting);
     this.send();
     return "";
@@ -127,8 +163,9 @@ class SharedDecisions extends Decisions {
     this.sending = true;
     let problem = "";
     while (this.waiting.length && !problem) {
-      problem = await this.post(this.waiting[0]);
-      if (!problem) this.waiting.shift();
+      const { isDone, words } = await this.post(this.waiting[0]);
+      problem = words;
+      if (isDone) this.waiting.shift();
       store(`${this.key}:unsent`, this.waiting);
     }
     this.sending = false;
@@ -140,9 +177,14 @@ class SharedDecisions extends Decisions {
       const answer = await fetch("decisions", {
         method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(decision),
       });
-      if (answer.ok) return "";
-      return `Not saved yet: ${await answer.text()}`;
-    } catch { return "Not saved yet: the server does not answer. It is kept here and sent again."; }
+      if (answer.ok) return { isDone: true, words: "" };
+      const words = await answer.text();
+      if (answer.status !== 400) return { isDone: false, words: `Not saved yet: ${words}` };
+      const row = this.rowOf.get(decision.node); // it will never be taken: show that it was not
+      if (row !== undefined) this.hear(row, decision.reviewer, null);
+      this.changed(row === undefined ? [] : [row]);
+      return { isDone: true, words: `Not saved: ${words}` };
+    } catch { return { isDone: false, words: "Not saved yet: the server does not answer. It is kept here and sent again." }; }
   }
 
   async exchange() {
@@ -157,31 +199,33 @@ class SharedDecisions extends Decisions {
       if (!answer.ok) { this.changed([], await answer.text()); return; }
       const unsent = new Set(this.waiting.map(({ node, reviewer }) => JSON.stringify([node, reviewer])));
       const rows = [];
-      for (const { id, node, reviewer, choice } of await answer.json()) {
+      for (const { id, node, reviewer, choice, label, made } of await answer.json()) {
         this.last = Math.max(this.last, id);
-        if (!this.rowOf.has(node) || unsent.has(JSON.stringify([node, reviewer]))) continue;
-        this.hear(this.rowOf.get(node), reviewer, choice);
-        rows.push(this.rowOf.get(node));
+        const row = this.rowOf.get(node);
+        if (row === undefined || unsent.has(JSON.stringify([node, reviewer]))) continue;
+        this.hear(row, reviewer, { choice, label: label || this.labelAfter(row, choice, ""), when: made });
+        rows.push(row);
       }
       this.changed(rows);
     } catch { this.changed([], "The server does not answer. Decisions are kept here until it does."); }
   }
 }
 
+/** A cell that no spreadsheet takes for a formula; `quietgraph fit` takes the apostrophe off again. */
 function csvCell(value) {
-  const text = String(value);
+  let text = String(value);
+  const isNumber = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text);
+  if (/^'*[=+\-@\t\r\n＝＋－＠]/.test(text) && !isNumber) text = `'${text}`;
   return /[",;\t\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** The decisions as `quietgraph fit --fix` takes them. */
-function correctionsCsv(data, decisions) {
-  const lines = [["node", "given", "suggested", "score", "decision"]];
+/** All decisions, those of earlier runs too, as `quietgraph fit --verified` takes them. */
+function verifiedCsv(data, decisions) {
+  const rows = new Map(data.verified.map((row) => [row[0], row]));
   for (let row = 0; row < decisions.count; row += 1) {
-    if (!decisions.merged(row)) continue;
-    lines.push([
-      data.points.id[row], data.classes[data.points.given[row]], data.classes[data.suspects.suggested[row]],
-      data.suspects.score[row], decisions.merged(row),
-    ]);
+    const one = decisions.decision(row);
+    if (one) rows.set(decisions.ids[row], [decisions.ids[row], one.label, one.choice, decisions.me, one.when]);
   }
+  const lines = [["node", "label", "decision", "by", "when"], ...rows.values()];
   return lines.map((cells) => `${cells.map(csvCell).join(",")}\n`).join("");
 }

@@ -183,8 +183,8 @@ class NodeMap {
 
   words(node) {
     const { points, suspects, classes } = this.data;
-    const given = points.given[node] >= 0 ? `given ${classes[points.given[node]]}` : "no label given";
-    const lines = [`node ${points.id[node]}`, `predicted ${classes[points.predicted[node]]} (${points.percent[node]} %)`, given];
+    const observed = points.observed[node] >= 0 ? `label ${classes[points.observed[node]]}` : "no label";
+    const lines = [`node ${points.id[node]}`, `predicted ${classes[points.predicted[node]]} (${points.percent[node]} %)`, observed];
     if (node < this.decisions.count) lines.push(`suspect: score ${suspects.score[node].toFixed(2)}, ${this.decisions.merged(node) || "not decided"}`);
     return lines;
   }

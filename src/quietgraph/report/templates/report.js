@@ -1,36 +1,26 @@
-// The page put together: map, table, decisions, keys, colours.
+// The page put together: the node at hand, table, map, decisions, keys, colours.
+async function findReview() {
+  if (!location.protocol.startsWith("http")) return null; // opened from disk
+  try {
+    const answer = await fetch("review.json");
+    return answer.ok ? await answer.json() : null;
+  } catch { return null; }
+}
+
 const data = JSON.parse(document.getElementById("data").textContent);
-const review = JSON.parse(document.getElementById("review").textContent);
+const review = await findReview();
 const decisions = review ? new SharedDecisions(data, review) : new LocalDecisions(data, null);
 const live = document.getElementById("live");
+const card = new NodeCard(data, decisions, review);
+const picker = new ClassPicker(data.classes, (name) => decideCurrent("other", name));
 const map = new NodeMap(data, decisions, (node, words) => {
   live.textContent = words;
   if (node < decisions.count) table.reveal(node, { focus: false });
 });
 const table = new SuspectTable(data, decisions, (row) => {
   map.select(row);
-  explain(row);
-});
-
-/** Say in words why a label looks wrong. */
-function explain(row) {
-  const { points, suspects, classes } = data;
-  const given = `“${classes[points.given[row]]}”`;
-  const suggested = `“${classes[suspects.suggested[row]]}”`;
-  const box = document.getElementById("why");
-  const title = document.createElement("strong");
-  title.textContent = `Node ${points.id[row]}: ${given} as given, or ${suggested}?`;
-  const shares = (voters) => ["given", "suggested"].map((name) => suspects[`${voters}_${name}`]?.[row] ?? null);
-  const vote = (voters, words) => {
-    const [against, support] = shares(voters);
-    return against === null ? `It has no labelled ${words}.` : `Of its ${words}, ${percent(support)} say ${suggested} and ${percent(against)} ${given}.`;
-  };
-  const [denied, confirmed] = shares("attributes");
-  const opinion = denied === null ? "" : `A classifier on attributes alone gives ${suggested} ${percent(confirmed)} and ${given} ${percent(denied)}.`;
-  const sure = `A model that did not see this label is ${percent(suspects.sure[row])} sure of ${suggested}.`;
-  const text = [sure, vote("neighbours", "labelled neighbours"), vote("nearest", "ten nearest labelled nodes"), opinion].join(" ");
-  box.replaceChildren(title, document.createElement("br"), text);
-}
+  card.show(row);
+}, () => document.getElementById("node").scrollIntoView({ block: "nearest" }));
 
 function showProgress() {
   const counts = Object.fromEntries([...CHOICES, "conflict"].map((choice) => [choice, decisions.countOf(choice)]));
@@ -54,27 +44,39 @@ decisions.onChange((rows, problem) => {
   if (!review || rows === null || rows.length || problem || !decisions.waiting?.length) say(problem);
   if (rows !== null && !rows.length) return;
   table.update(rows);
+  card.showDecision();
   showProgress();
   map.draw();
 });
 
 function exportDecisions() {
-  if (review) { location.assign("corrections.csv"); return; }
-  const file = new Blob([correctionsCsv(data, decisions)], { type: "text/csv" });
-  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(file), download: "corrections.csv" });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  if (review) location.assign("verified.csv");
+  else {
+    const file = new Blob([verifiedCsv(data, decisions)], { type: "text/csv" });
+    const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(file), download: "verified.csv" });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+  document.getElementById("next-command").textContent = review?.next ?? data.next;
+  document.getElementById("next-step").hidden = false;
 }
 
-/** Decide on the row at hand and go on to the next one. */
-function decideCurrent(choice) {
+/** Decide on the node at hand and go on to the next one. */
+function decideCurrent(choice, label = "") {
   const row = table.current;
   if (row < 0) { table.step(0); return; }
-  const isNew = decisions.mine(row) !== choice;
   if (!mayDecide()) return;
-  decisions.choose(row, choice);
-  live.textContent = `node ${data.points.id[row]}: ${decisions.mine(row) || "not decided"}`;
-  if (isNew) table.step(1);
+  if (choice === "other" && !label) { picker.open(`Node ${data.points.id[row]} is “${decisions.observed(row)}”. Which label is right?`); return; }
+  if (choice === "accept" && decisions.suggested(row) === decisions.observed(row)) return; // nothing is suggested
+  decisions.choose(row, choice, label);
+  const mine = decisions.decision(row);
+  live.textContent = `node ${data.points.id[row]}: ${mine ? mine.label || mine.choice : "not decided"}`;
+  if (mine) table.stepToOpen();
+}
+
+function undo() {
+  const row = decisions.undo();
+  if (row >= 0) table.reveal(row);
 }
 
 /** In a review everybody has a name; without one the page asks for it. */
@@ -88,13 +90,14 @@ table.decide = (row, choice) => { if (mayDecide()) decisions.choose(row, choice)
 
 const KEYS = {
   n: () => table.step(1), j: () => table.step(1), p: () => table.step(-1),
-  a: () => decideCurrent("accept"), k: () => decideCurrent("keep"), u: () => decideCurrent("unsure"),
-  z: () => { const row = decisions.undo(); if (row >= 0) table.reveal(row); },
+  a: () => decideCurrent("accept"), k: () => decideCurrent("keep"), o: () => decideCurrent("other"),
+  d: () => decideCurrent("drop"), u: () => decideCurrent("unsure"), z: undo,
   "/": () => document.getElementById("filter-search").focus(),
   "?": () => { const keys = document.getElementById("keys"); keys.open = !keys.open; keys.scrollIntoView({ block: "nearest" }); },
 };
 
 document.addEventListener("keydown", (event) => {
+  if (document.querySelector("dialog[open]")) return;
   const typing = event.target.closest("input:not([type=checkbox]):not([type=range]), select, textarea");
   if (event.key === "Escape" && typing) { typing.blur(); return; }
   if (typing || event.ctrlKey || event.metaKey || event.altKey || !document.getElementById("use-keys").checked) return;
@@ -108,7 +111,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 function fillFilters() {
-  const chosen = new Set([...data.points.given.slice(0, decisions.count), ...data.suspects.suggested]);
+  const chosen = new Set([...data.points.observed.slice(0, decisions.count), ...data.suspects.suggested]);
   const options = [...chosen].sort((a, b) => a - b).map((code) => new Option(data.classes[code], code));
   document.getElementById("filter-class").append(...options);
 }
@@ -128,11 +131,29 @@ function startTheme() {
 }
 
 function startReview() {
-  if (!review) return;
   const field = document.getElementById("reviewer");
-  document.getElementById("who").hidden = false;
+  document.getElementById(review ? "who-shared" : "who-local").hidden = false;
   field.value = decisions.me;
   field.addEventListener("change", () => { decisions.rename(field.value.trim()); say(""); });
+}
+
+function startCard() {
+  document.getElementById("node-choices").addEventListener("click", (event) => {
+    const choice = event.target.closest("[data-choice]")?.dataset.choice;
+    if (choice) decideCurrent(choice);
+  });
+  document.getElementById("undo").addEventListener("click", undo);
+  document.getElementById("node-previous").addEventListener("click", () => table.step(-1));
+  document.getElementById("node-next").addEventListener("click", () => table.step(1));
+}
+
+function startCopying() {
+  for (const button of document.querySelectorAll("[data-copy]")) {
+    button.addEventListener("click", async () => {
+      const text = document.getElementById(button.dataset.copy).textContent;
+      try { await navigator.clipboard.writeText(text); button.textContent = "Copied"; } catch { button.textContent = "Select and copy it"; }
+    });
+  }
 }
 
 function startKeys() {
@@ -144,13 +165,14 @@ function startKeys() {
 document.documentElement.classList.add("with-script");
 document.getElementById("export").addEventListener("click", exportDecisions);
 for (const form of document.forms) form.addEventListener("submit", (event) => event.preventDefault());
-document.getElementById("copy").addEventListener("click", async (event) => {
-  try { await navigator.clipboard.writeText(document.getElementById("command").textContent); event.target.textContent = "Copied"; } catch { event.target.textContent = "Select and copy it"; }
-});
 startKeys();
 startTheme();
 fillFilters();
 startReview();
+startCard();
+startCopying();
 decisions.start();
 table.refresh();
 showProgress();
+if (decisions.count) table.select(table.rows[0]);
+document.documentElement.dataset.started = "";

@@ -4,11 +4,11 @@ const PAGE = 25;
 const percent = (share) => (share === null ? "none" : `${Math.round(100 * share)} %`);
 
 class SuspectTable {
-  constructor(data, decisions, onCurrent) {
-    Object.assign(this, { data, decisions, onCurrent });
+  constructor(data, decisions, onCurrent, onMore) {
+    Object.assign(this, { data, decisions, onCurrent, onMore });
     this.body = document.querySelector("#suspects tbody");
     this.template = document.getElementById("row");
-    this.order = { by: "score", down: true };
+    this.order = { by: "queue", down: false };
     this.page = 0;
     this.current = -1;
     this.rows = []; // those that pass the filters, in order
@@ -35,25 +35,27 @@ class SuspectTable {
   clearFilters() {
     for (const name of ["search", "class", "decided"]) this.filter(name).value = "";
     this.filter("score").value = -100;
+    this.order = { by: "queue", down: false };
     this.page = 0;
     this.refresh();
   }
 
   value(row, by) {
     const { points, suspects, classes } = this.data;
+    if (by === "queue") return row; // probably wrong first, then uncertain
     if (by === "node") return points.id[row];
-    if (by === "given") return classes[points.given[row]];
+    if (by === "observed") return classes[points.observed[row]];
     if (by === "suggested") return classes[suspects.suggested[row]];
     if (by === "neighbours" || by === "nearest") {
       const share = suspects[`${by}_suggested`][row];
-      return share === null ? -2 : share - suspects[`${by}_given`][row];
+      return share === null ? -2 : share - suspects[`${by}_observed`][row];
     }
-    if (by === "decision") return ["", "unsure", "conflict", "keep", "accept"].indexOf(this.decisions.merged(row));
+    if (by === "decision") return ["", "unsure", "conflict", "drop", "keep", "other", "accept"].indexOf(this.decisions.merged(row));
     return suspects[by][row];
   }
 
   sortBy(by) {
-    const isText = ["node", "given", "suggested"].includes(by);
+    const isText = ["node", "observed", "suggested"].includes(by);
     this.order = { by, down: this.order.by === by ? !this.order.down : !isText };
     this.page = 0;
     this.refresh();
@@ -62,14 +64,14 @@ class SuspectTable {
   passes(row) {
     const { points, suspects, classes } = this.data;
     const label = this.filter("class").value;
-    if (label !== "" && points.given[row] !== Number(label) && suspects.suggested[row] !== Number(label)) return false;
+    if (label !== "" && points.observed[row] !== Number(label) && suspects.suggested[row] !== Number(label)) return false;
     if (suspects.score[row] < Number(this.filter("score").value) / 100) return false;
     const decided = this.filter("decided").value;
     if (decided === "no" && this.decisions.mine(row)) return false;
     if (decided === "likely" && !suspects.issue[row]) return false;
-    if (["accept", "keep", "unsure", "conflict"].includes(decided) && this.decisions.merged(row) !== decided) return false;
+    if (["conflict", ...CHOICES].includes(decided) && this.decisions.merged(row) !== decided) return false;
     const words = this.filter("search").value.trim().toLowerCase();
-    const text = `${points.id[row]} ${classes[points.given[row]]} ${classes[suspects.suggested[row]]}`;
+    const text = `${points.id[row]} ${classes[points.observed[row]]} ${classes[suspects.suggested[row]]}`;
     return text.toLowerCase().includes(words);
   }
 
@@ -111,7 +113,7 @@ class SuspectTable {
     element.dataset.row = row;
     const put = (name, text) => { element.querySelector(`[data-is="${name}"]`).textContent = text; };
     put("node", points.id[row]);
-    put("given", classes[points.given[row]]);
+    put("observed", classes[points.observed[row]]);
     put("suggested", classes[suspects.suggested[row]]);
     put("score", suspects.score[row].toFixed(3));
     element.querySelector('[data-is="meter"]').style.setProperty("--share", (suspects.score[row] + 1) / 2);
@@ -119,7 +121,7 @@ class SuspectTable {
     if (suspects.wrong) put("wrong", suspects.wrong[row] ? "yes" : "no");
     element.classList.toggle("likely", Boolean(suspects.issue[row]));
     for (const button of element.querySelectorAll("[data-choice]")) {
-      button.setAttribute("aria-label", `${button.dataset.choice}: node ${points.id[row]}, ${classes[points.given[row]]} to ${classes[suspects.suggested[row]]}`);
+      button.setAttribute("aria-label", `${button.dataset.choice}: node ${points.id[row]}, ${classes[points.observed[row]]} to ${classes[suspects.suggested[row]]}`);
     }
     this.renderDecision(element, row);
     return element;
@@ -127,10 +129,10 @@ class SuspectTable {
 
   renderVotes(element, voters, row) {
     const cell = element.querySelector(`[data-is="${voters}"]`);
-    const [given, suggested] = ["given", "suggested"].map((name) => this.data.suspects[`${voters}_${name}`][row]);
-    cell.querySelector("span").textContent = given === null ? "none" : `${Math.round(100 * given)} : ${Math.round(100 * suggested)}`;
+    const [observed, suggested] = ["observed", "suggested"].map((name) => this.data.suspects[`${voters}_${name}`][row]);
+    cell.querySelector("span").textContent = observed === null ? "none" : `${Math.round(100 * observed)} : ${Math.round(100 * suggested)}`;
     const bar = cell.querySelector("i");
-    bar.style.setProperty("--given", given ?? 0);
+    bar.style.setProperty("--observed", observed ?? 0);
     bar.style.setProperty("--suggested", suggested ?? 0);
   }
 
@@ -140,10 +142,11 @@ class SuspectTable {
     for (const button of element.querySelectorAll("[data-choice]")) {
       button.setAttribute("aria-pressed", String(button.dataset.choice === mine));
     }
-    const others = this.decisions.others(row).map(([name, choice]) => `${name}: ${choice}`);
+    const others = this.decisions.others(row).map(([name, one]) => `${name}: ${one.choice === "other" ? one.label : one.choice}`);
     const conflict = this.decisions.merged(row) === "conflict";
+    const own = { other: `you: ${this.decisions.decision(row)?.label}`, drop: "you: drop" }[mine];
     const words = element.querySelector('[data-is="others"]');
-    words.textContent = (conflict ? "conflict · " : "") + others.join(", ");
+    words.textContent = [conflict ? "conflict" : "", own ?? "", others.join(", ")].filter(Boolean).join(" · ");
     words.hidden = !words.textContent;
     element.classList.toggle("conflict", conflict);
   }
@@ -163,6 +166,7 @@ class SuspectTable {
     this.select(row);
     const choice = event.target.closest("[data-choice]")?.dataset.choice;
     if (choice) this.decide(row, choice);
+    if (event.target.closest("[data-more]")) this.onMore();
   }
 
   focused(event) {
@@ -202,6 +206,13 @@ class SuspectTable {
     this.page = Math.floor(this.rows.indexOf(row) / PAGE);
     this.show();
     this.select(row, { focus });
+  }
+
+  /** Go to the next one below that nobody here has decided on; to the next one where there is none. */
+  stepToOpen() {
+    const place = this.rows.indexOf(this.current);
+    const open = this.rows.findIndex((row, one) => one > place && !this.decisions.mine(row));
+    this.step(open < 0 ? 1 : open - place);
   }
 
   step(by) {

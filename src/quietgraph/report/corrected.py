@@ -1,0 +1,73 @@
+"""The user's own table of nodes with corrected labels, and why each was corrected."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import pandas as pd
+
+from quietgraph.graph.io.corrections import LabelDecision
+from quietgraph.graph.io.nodes import OUR_COLUMNS
+from quietgraph.graph.io.raw import id_key
+from quietgraph.report.evidence import Evidence
+
+WHY_COLUMN: Final = f"{OUR_COLUMNS}why"
+
+
+def corrected_table(
+    evidence: Evidence,
+    decisions: Mapping[str, LabelDecision],
+    suspects: pd.DataFrame,
+    *,
+    method: str,
+) -> pd.DataFrame:
+    """Return the table of nodes with the labels that hold now, and a column that says why.
+
+    Labels that people decided on are as they decided. Of the other ones, those that are probably
+    wrong by the model are as it suggests.
+
+    Args:
+        evidence: Of the run; without a table of its own, the result has a node and a label column.
+        decisions: Of people, by node id.
+        suspects: With the user's own ids; the rows with `is_issue` are corrected.
+        method: Name of the method, for the reasons.
+    """
+    table, labels = _start(evidence)
+    keys = [id_key(node) for node in evidence.observation.node_ids]
+    before = dict(zip(keys, table[labels], strict=True))
+    after, why = dict(before), dict.fromkeys(keys, "")
+    for row in suspects[suspects["is_issue"]].itertuples():
+        key = id_key(row.node)
+        after[key] = str(row.suggested)
+        why[key] = f"corrected by {method}, not reviewed; it was {before[key]}"
+    for key, one in decisions.items():
+        if key not in before:
+            continue
+        if one.decision == "drop" or one.label:
+            after[key] = one.label
+        why[key] = _reason(one, before[key])
+    table[labels] = [after[key] for key in keys]
+    table[WHY_COLUMN] = [why[key] for key in keys]
+    return table
+
+
+def _start(evidence: Evidence) -> tuple[pd.DataFrame, str]:
+    """Return the user's own table, or one of nodes and labels, and the name of its labels."""
+    if evidence.table is not None and evidence.label_column in evidence.table.columns:
+        return evidence.table.copy(), str(evidence.label_column)
+    observation = evidence.observation
+    known = observation.known.numpy()
+    names = observation.classes[observation.codes.numpy()]
+    labels = [str(name) if there else "" for name, there in zip(names, known, strict=True)]
+    return pd.DataFrame({"node": observation.node_ids, "label": labels}), "label"
+
+
+def _reason(one: LabelDecision, before: str) -> str:
+    signed = f" by {one.by}" if one.by else ""
+    signed += f" on {one.when[:10]}" if one.when else ""
+    if one.decision == "unsure":
+        return f"unsure{signed}"
+    if one.decision == "drop":
+        return f"dropped{signed}; it was {before}"
+    if one.label in {"", before}:
+        return f"kept{signed}"
+    return f"corrected{signed}; it was {before or 'unknown'}"

@@ -1,0 +1,87 @@
+"""What people decided in a run is kept when the run is replaced."""
+
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final
+
+from quietgraph.report.run_files import DECISIONS_FILE, SUSPECTS_FILE, VERIFIED_FILE
+
+_FOLDER: Final = "earlier-"  # and a number
+_WAIT_SECONDS: Final = 30.0
+
+
+@contextmanager
+def keep_decisions(old: Path, new: Path) -> Iterator[None]:
+    """Copy the decisions of a run into the one that takes its place after the block.
+
+    Suspects and decisions go to a folder `earlier-1` (or the next number) of the new run, which
+    `--verified` takes. A review that is still going on waits until the block has ended, and then
+    writes to the new run: no decision goes to a file that is about to be removed.
+
+    Args:
+        old: Folder of the run that is replaced; it may be missing.
+        new: Folder that takes its place.
+    """
+    for before in sorted(old.glob(f"{_FOLDER}*")):
+        shutil.copytree(before, new / before.name)
+    files = [old / name for name in (SUSPECTS_FILE, VERIFIED_FILE) if (old / name).is_file()]
+    store = old / DECISIONS_FILE
+    if not files and not store.is_file():
+        yield
+        return
+    target = new / f"{_FOLDER}{1 + len(_numbers(new))}"
+    target.mkdir()
+    for path in files:
+        shutil.copy2(path, target / path.name)
+    with _moved_store(store, target / DECISIONS_FILE):
+        yield
+
+
+def earlier_run(folder: Path) -> Path | None:
+    """Return where a run keeps the decisions of the one that it replaced; None without."""
+    numbers = _numbers(folder)
+    return folder / f"{_FOLDER}{max(numbers)}" if numbers else None
+
+
+def _numbers(folder: Path) -> list[int]:
+    endings = [path.name.removeprefix(_FOLDER) for path in folder.glob(f"{_FOLDER}*")]
+    return [int(ending) for ending in endings if ending.isdecimal()]
+
+
+@contextmanager
+def _moved_store(old: Path, new: Path) -> Iterator[None]:
+    """Copy a store of decisions, and let nobody write to the old one from then on."""
+    if not old.is_file() or not _has_decisions(old):
+        yield
+        return
+    with closing(sqlite3.connect(old, timeout=_WAIT_SECONDS, isolation_level=None)) as store:
+        store.execute("BEGIN IMMEDIATE")
+        with closing(sqlite3.connect(new)) as copy:
+            # Row by row: a backup would wait for the transaction that keeps writers out.
+            copy.executescript("\n".join(_statements(store)))
+        try:
+            yield
+        except BaseException:
+            store.execute("ROLLBACK")
+            raise
+        store.execute("DROP TABLE decision")  # who waited to write gets an error and tries again
+        store.execute("COMMIT")
+
+
+def _statements(store: sqlite3.Connection) -> Iterator[str]:
+    (application,) = store.execute("PRAGMA application_id").fetchone()
+    (version,) = store.execute("PRAGMA user_version").fetchone()
+    yield from store.iterdump()
+    yield f"PRAGMA application_id = {application}; PRAGMA user_version = {version};"
+
+
+def _has_decisions(path: Path) -> bool:
+    """Return whether anybody decided anything; a file that cannot be read may hold decisions."""
+    try:
+        with closing(sqlite3.connect(path)) as store:
+            return bool(store.execute("SELECT count(*) FROM decision").fetchone()[0])
+    except sqlite3.Error:
+        return True

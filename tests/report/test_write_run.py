@@ -1,0 +1,182 @@
+"""The run folder: checked first, written whole, and nothing that people decided is ever lost."""
+
+import json
+import shutil
+import sqlite3
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from quietgraph.errors import UnreadableFileError, UnwritablePathError
+from quietgraph.graph.io.corrections import Corrections, LabelDecision
+from quietgraph.report import write_run as module
+from quietgraph.report.earlier import earlier_run, keep_decisions
+from quietgraph.report.fit_run import FitRun
+from quietgraph.report.run_files import DECISIONS_FILE, VERIFIED_FILE
+from quietgraph.report.write_run import check_folder, free_folder, write_run
+from quietgraph.review.decisions import DecisionStore
+from quietgraph.review.run import read_decisions
+from report_problem import own_run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> FitRun:
+    return own_run(tmp_path_factory.mktemp("write") / "graph")
+
+
+@pytest.fixture(scope="module")
+def written(run: FitRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(run, tmp_path_factory.mktemp("written") / "run")
+
+
+@pytest.fixture
+def folder(written: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(written, tmp_path / "run"))
+
+
+def test_a_run_is_not_replaced_unless_it_is_said(run: FitRun, folder: Path) -> None:
+    before = (folder / "suspects.csv").read_bytes()
+    (folder / "suspects.csv").write_bytes(before + b"mine\n")
+    with pytest.raises(UnwritablePathError, match="--overwrite"):
+        write_run(run, folder)
+    assert (folder / "suspects.csv").read_bytes() == before + b"mine\n"
+    assert not list(folder.glob("earlier-*"))
+
+
+def test_what_people_decided_is_kept_when_a_run_is_replaced(run: FitRun, folder: Path) -> None:
+    for number, node in enumerate(("a", "b"), start=1):
+        store = DecisionStore(folder / DECISIONS_FILE)
+        store.add(node, "Ann", "other", "big, red")
+        (folder / "suspects.csv").write_text(f"node,given,suggested,label\n{node}{node},x,y,cow\n")
+        write_run(run, folder, overwrite=True)
+        kept = earlier_run(folder)
+        assert kept == folder / f"earlier-{number}"
+        assert read_decisions(kept).labels == {f"{node}{node}": "cow", node: "big, red"}
+        assert not (folder / DECISIONS_FILE).exists()
+    assert read_decisions(folder / "earlier-1").labels["a"] == "big, red"
+
+
+def test_a_store_without_decisions_does_not_block(run: FitRun, folder: Path) -> None:
+    DecisionStore(folder / DECISIONS_FILE)
+    write_run(run, folder, overwrite=True)
+    assert not (folder / "earlier-1" / DECISIONS_FILE).exists()
+
+
+def test_a_review_that_goes_on_loses_nothing_to_an_overwrite(tmp_path: Path) -> None:
+    old, new = tmp_path / "run", tmp_path / "new"
+    old.mkdir()
+    new.mkdir()
+    store = DecisionStore(old / DECISIONS_FILE)
+    store.add("a", "Ann", "keep", "cat")
+    failed: list[Exception] = []
+
+    def decide() -> None:  # waits for the lock, then finds the old store closed
+        try:
+            store.add("b", "Ann", "keep", "cat")
+        except UnreadableFileError as error:
+            failed.append(error)
+
+    with keep_decisions(old, new):
+        thread = threading.Thread(target=decide)
+        thread.start()
+        thread.join(0.5)
+        assert thread.is_alive()
+        old.rename(tmp_path / "away")
+        new.rename(old)
+    thread.join(30)
+    assert len(failed) == 1
+    store.add("b", "Ann", "keep", "cat")  # as the page sends it again
+    assert [one.node for one in store.after()] == ["b"]
+    kept = DecisionStore(old / "earlier-1" / DECISIONS_FILE)
+    assert [one.node for one in kept.after()] == ["a"]
+
+
+def test_an_overwrite_that_fails_leaves_the_store_open(tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    store = DecisionStore(tmp_path / DECISIONS_FILE)
+    store.add("a", "Ann", "keep", "cat")
+    with pytest.raises(OSError, match="full"), keep_decisions(tmp_path, tmp_path / "new"):
+        raise OSError("full")
+    store.add("b", "Ann", "keep", "cat")
+    assert [one.node for one in store.after()] == ["a", "b"]
+
+
+def test_a_damaged_store_is_not_thrown_away(run: FitRun, folder: Path) -> None:
+    (folder / DECISIONS_FILE).write_bytes(b"no database at all" * 100)
+    with pytest.raises((UnreadableFileError, sqlite3.Error)):
+        write_run(run, folder, overwrite=True)
+    assert (folder / DECISIONS_FILE).exists()
+
+
+def test_a_new_folder_gets_a_number_where_the_name_is_taken(tmp_path: Path) -> None:
+    assert free_folder(tmp_path / "a") == tmp_path / "a"
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a-2").mkdir()
+    assert free_folder(tmp_path / "a") == tmp_path / "a-3"
+
+
+def test_other_files_and_files_in_the_way_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("x")
+    with pytest.raises(UnwritablePathError, match="holds other files"):
+        check_folder(tmp_path, overwrite=True)
+    with pytest.raises(UnwritablePathError, match="--out"):
+        check_folder(tmp_path / "notes.txt", overwrite=True)
+    with pytest.raises(UnwritablePathError, match="cannot be written"):
+        check_folder(tmp_path / "notes.txt" / "run", overwrite=False)
+
+
+def test_a_disk_without_room_is_said_before_the_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil._ntuple_diskusage(10**9, 10**9 - 10**8, 10**8)
+    monkeypatch.setattr(module.shutil, "disk_usage", lambda _: usage)
+    check_folder(tmp_path / "run", overwrite=False, nodes=1000)
+    with pytest.raises(UnwritablePathError, match="has room for 100 MB"):
+        check_folder(tmp_path / "run", overwrite=False, nodes=10**6, classes=10)
+
+
+def test_the_corrected_table_says_why(run: FitRun, tmp_path: Path) -> None:
+    table = run.suspects_with_ids()
+    issues = table[table["is_issue"]]["node"].tolist()
+    sure = table[~table["is_issue"]]["node"].tolist()
+    decided = [
+        LabelDecision(issues[0], "keep", table["given"][0], "Ann", "2026-01-02T03:04"),
+        LabelDecision(issues[1], "other", "big, red", "=Bob", "2026-01-02"),
+        LabelDecision(sure[0], "drop", "", "Ann"),
+        LabelDecision(sure[1], "unsure", "", "Ann"),
+        LabelDecision("gone", "keep", "x"),
+    ]
+    decisions = Corrections(Path(), {one.node: one for one in decided})
+    folder = write_run(replace(run, decisions=decisions), tmp_path / "run")
+    found = pd.read_csv(folder / "nodes_corrected.csv", dtype=str, keep_default_na=False)
+    assert found.columns.tolist() == ["id", "a", "b", "c", "label", "quietgraph_why"]
+    assert len(found) == 120
+    rows = found.set_index("id")
+    given = dict(zip(table["node"], table["given"], strict=True))
+    assert rows.loc[issues[0]].tolist()[3:] == [given[issues[0]], "kept by Ann on 2026-01-02"]
+    assert rows.loc[issues[1], "label"] == "big, red"
+    assert "by =Bob on 2026-01-02; it was" in rows.loc[issues[1], "quietgraph_why"]
+    assert rows.loc[issues[2], "quietgraph_why"].startswith("corrected by gcn, not reviewed")
+    assert rows.loc[issues[2], "label"] == table.set_index("node")["suggested"][issues[2]]
+    assert rows.loc[sure[0], "label"] == ""
+    assert rows.loc[sure[1]].tolist()[3:] == [given[sure[1]], "unsure by Ann"]
+    assert rows.loc[sure[2]].tolist()[3:] == [given[sure[2]], ""]
+    assert list(read_decisions(folder / VERIFIED_FILE).decisions.values()) == decided
+
+
+def test_evidence_holds_columns_and_neighbours(run: FitRun, written: Path) -> None:
+    lines = (written / "evidence.jsonl").read_text(encoding="utf-8").splitlines()
+    first = json.loads(lines[0])
+    node = int(run.queue["node"].iloc[0])
+    assert first["node"] == run.observation.node_ids[node]
+    assert [name for name, _ in first["columns"]] == ["a", "b", "c"]
+    assert first["degree"] == int(run.observation.graph.adjacency.row_counts[node])
+    linked = run.observation.graph.edge_index
+    near = {*linked[1][linked[0] == node].tolist(), *linked[0][linked[1] == node].tolist()}
+    ids = run.observation.node_ids
+    assert {one["id"] for one in first["neighbours"]} <= {ids[place] for place in near}
+    labels = dict(zip(ids, run.observation.labels, strict=True))
+    assert all(one["label"] == labels[one["id"]] for one in first["neighbours"])
