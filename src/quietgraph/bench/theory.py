@@ -29,17 +29,24 @@ def study(run: Run) -> Study:
     observation, reference = run.observe()
     model = run.fit(observation)
     embeddings = torch.from_numpy(model.embeddings_)
-    found = diagnose_on_dataset(observation, reference, embeddings, run.noise, seed=run.seed)
+    found = diagnose_on_dataset(
+        observation,
+        reference,
+        embeddings,
+        run.noise,
+        seed=run.seed,
+        features=model.classifier_features(),
+    )
     return Study(run, found, score(model, observation, reference)["test_accuracy"])
 
 
 def bound_numbers(found: Study) -> dict[str, float]:
     """Return kernel complexity and bound terms, at the step with the smallest bound (c0 = 1).
 
-    For gcl-lr-attention the kernel is the one after attention.
+    The kernel is that of the features which the method classifies with, where they are known, and
+    of its embeddings elsewhere; "KC of plain F" is that of K H / lambda_1.
     """
-    attends = found.run.variant.method == "gcl-lr-attention"
-    bound = found.diagnosis.attended_bound if attends else found.diagnosis.bound
+    bound = found.diagnosis.features_bound or found.diagnosis.bound
     best = int(bound.upper_bound.argmin())
     if bound.test_loss is None:
         raise InvalidParameterError(f"no unlabelled node of {found.run.dataset} has a known class.")
@@ -47,6 +54,7 @@ def bound_numbers(found: Study) -> dict[str, float]:
         "L1": float(bound.signal_loss[best]),
         "L2": float(bound.noise_loss[best]),
         "KC": bound.complexity.value,
+        "KC of plain F": found.diagnosis.attended_bound.complexity.value,
         "rank": float(bound.complexity.rank),
         "bound": float(bound.upper_bound[best]),
         "test loss": float(bound.test_loss[best]),
@@ -75,6 +83,7 @@ def diagnose_on_dataset(
     seed: int,
     settings: BoundSettings | None = None,
     probabilities: Probabilities | None = None,
+    features: Embeddings | None = None,
 ) -> Diagnosis:
     """Return all diagnostics of an embedding against the true labels of a dataset.
 
@@ -86,6 +95,7 @@ def diagnose_on_dataset(
         seed: Of the noise.
         settings: What the theorem leaves open.
         probabilities: Out-of-fold, to estimate the noise from.
+        features: What a linear classifier saw of every node, where it differs [nodes, features].
     """
     nodes = observation.graph.num_nodes
     if len(embeddings) != nodes:
@@ -99,6 +109,7 @@ def diagnose_on_dataset(
         labelled=observation.split.train,
         reference=reference.codes,
         probabilities=probabilities,
+        features=features,
         settings=settings,
     )
 

@@ -80,9 +80,14 @@ def _write(found: Diagnosis, title: str, folder: Path) -> None:
 
 
 def _print(found: Diagnosis) -> None:
-    table = Table("", "embeddings", "after attention")
-    pairs = (found.spectrum, found.attended_spectrum), (found.bound, found.attended_bound)
-    spectra, bounds = pairs
+    columns = [
+        ("embeddings", found.spectrum, found.bound),
+        ("plain F", found.attended_spectrum, found.attended_bound),
+    ]
+    if found.features_spectrum is not None and found.features_bound is not None:
+        columns.append(("classified features", found.features_spectrum, found.features_bound))
+    names, spectra, bounds = zip(*columns, strict=True)
+    table = Table("", *names)
     rank = found.signal.rank_holding(0.8)
     table.add_row("effective rank", *(f"{one.effective_rank:.1f}" for one in spectra))
     table.add_row("numerical rank", *(str(one.numerical_rank) for one in spectra))

@@ -17,20 +17,27 @@ from quietgraph.types import UNKNOWN, Embeddings, Labels, Mask, Probabilities
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """What the theory says of one embedding, before and after low-rank attention.
+    """What the theory says of one embedding, of plain F, and of what is really classified.
+
+    Plain F = K H / lambda_1 is the paper's low-rank attention on the embedding alone. A method may
+    classify other features (centred, smoothed, several side by side): these have terms of their
+    own.
 
     Attributes:
         num_nodes: Rows of the embedding.
         dim: Columns of the embedding.
         scale: The normalisation all numbers rest on.
         spectrum: Of the kernel K.
-        attended_spectrum: Of K after attention.
+        attended_spectrum: Of the kernel of plain F.
         bound: Kernel complexity and bound terms on K.
-        attended_bound: The same after attention.
+        attended_bound: The same of plain F.
         signal: How the right labels (without a reference: the given ones) of the nodes with a
             given label spread over the kernel of these nodes.
         noise: How their label noise does; None without noise or reference.
         noise_estimate: From out-of-fold probabilities; None without them.
+        features_spectrum: Of the features that a linear classifier saw; None where they are not
+            known, or are the embedding itself.
+        features_bound: Kernel complexity and bound terms of these features.
     """
 
     num_nodes: int
@@ -43,12 +50,16 @@ class Diagnosis:
     signal: Projection
     noise: Projection | None
     noise_estimate: NoiseEstimate | None
+    features_spectrum: Spectrum | None = None
+    features_bound: BoundTerms | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as nested dicts, lists and numbers, ready for JSON."""
         plain: dict[str, Any] = _plain(self)
-        for name in ("bound", "attended_bound"):
-            bound: BoundTerms = getattr(self, name)
+        for name in ("bound", "attended_bound", "features_bound"):
+            bound: BoundTerms | None = getattr(self, name)
+            if bound is None:
+                continue
             plain[name] |= {
                 "upper_bound": bound.upper_bound.tolist(),
                 "best_step": bound.best_step,
@@ -67,6 +78,7 @@ def diagnose_embedding(
     labelled: Mask | None = None,
     reference: Labels | None = None,
     probabilities: Probabilities | None = None,
+    features: Embeddings | None = None,
     settings: BoundSettings | None = None,
 ) -> Diagnosis:
     """Return all diagnostics of one embedding.
@@ -78,6 +90,7 @@ def diagnose_embedding(
         reference: The labels taken as right [nodes], known at least on the labelled nodes.
             Without it the given labels count as right.
         probabilities: Out-of-fold probabilities [nodes, classes], to estimate the noise from.
+        features: What a linear classifier really saw of every node [nodes, features].
         settings: What the theorem leaves open, and the scale; by default `BoundSettings()`.
     """
     settings = BoundSettings() if settings is None else settings
@@ -102,6 +115,10 @@ def diagnose_embedding(
         signal=label_projection(embeddings, seen, scale=scale),
         noise=noise_projection(embeddings, labels, right, scale=scale),
         noise_estimate=None if probabilities is None else estimate_noise(probabilities, labels),
+        features_spectrum=None
+        if features is None
+        else describe_spectrum(gram_eigenvalues(features, scale=scale)),
+        features_bound=None if features is None else terms(features, settings=settings),
     )
 
 

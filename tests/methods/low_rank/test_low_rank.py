@@ -221,3 +221,18 @@ def test_class_priors_follow_validation_labels_where_asked_for() -> None:
         float((one.scores_.argmax(1) == labels)[where].float().mean()) for one in (plain, adjusted)
     ]
     assert hits[1] >= hits[0] - 0.02
+
+
+def test_kernel_complexity_is_that_of_the_features_that_are_classified() -> None:
+    model = fit("gcl-lr-attention", class_prior_adjustment=False)
+    features = model.classifier_features()
+    torch.testing.assert_close(
+        features @ model.state_["weight"] + model.state_["bias"], model.scores_
+    )
+    found = model.diagnose()
+    values = gram_eigenvalues(features)
+    labelled = int(model.task_.train.sum())
+    twin = kernel_complexity(values, num_labelled=labelled, num_unlabelled=150 - labelled)
+    assert found.features_bound.complexity.value == pytest.approx(twin.value)
+    assert found.features_bound.complexity.value > found.attended_bound.complexity.value
+    assert "upper_bound" in found.to_dict()["features_bound"]

@@ -204,7 +204,12 @@ class NodeClassifier(metaclass=Parameterised):
             self.task_.labels,
             labelled=self.task_.train,
             probabilities=None if found is None else torch.from_numpy(found),
+            features=self.classifier_features(),
         )
+
+    def classifier_features(self) -> Tensor | None:
+        """Return what a linear classifier saw of every node of `fit` [nodes, features], if any."""
+        return None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002  (scikit-learn's signature)
         """Return the parameters by name."""

@@ -44,12 +44,11 @@ class ContrastedGCN(nn.Module):
 
     def classify(self, operator: CSR, hidden: Embeddings) -> Scores:
         """Return class scores [nodes, classes]; a convolving head is a third layer."""
-        dropped = F.dropout(hidden.relu(), self.dropout, self.training)
         scores: Scores
         if isinstance(self.head, GraphConvolution):
-            scores = self.head(operator, dropped)
+            scores = self.head(operator, F.dropout(hidden.relu(), self.dropout, self.training))
         else:
-            scores = self.head(dropped)
+            scores = self.head(hidden)
         return scores
 
 

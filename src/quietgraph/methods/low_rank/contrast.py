@@ -291,6 +291,19 @@ class LowRankContrast(NodeClassifier):
         notes = {self.classifier: fit.chosen, "validation_accuracy": fit.validation_accuracy}
         return Decision(scores, state, notes)
 
+    def classifier_features(self) -> Tensor | None:
+        """Return what the linear classifier saw of every node of `fit` [nodes, features].
+
+        None for a loaded model, whose graph is not here, and for graphs too large to copy.
+        """
+        self._check_fitted()
+        embeddings = torch.from_numpy(self.embeddings_)
+        if self.loaded_ or is_large(embeddings):
+            return None
+        state, graph = self.state_, self.task_.graph
+        rows = self._rows(embeddings, graph, state["mean"], int(state["smoothing"]))
+        return self._features(rows, state)
+
     def _smoothing_steps(self, task: Task) -> int:
         if self.smoothing is not None:
             return self.smoothing
