@@ -1,7 +1,5 @@
 """The store of runs: what goes in comes out."""
 
-import csv
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -75,15 +73,6 @@ def test_a_frame_has_one_row_a_run_and_metrics_as_columns(store: Store) -> None:
 
 def test_an_empty_store_gives_an_empty_frame_with_all_columns(store: Store) -> None:
     assert list(store.to_frame()) == list(records_frame([record()]))
-
-
-def test_the_csv_holds_every_digit(store: Store, tmp_path: Path) -> None:
-    store.add(record())
-    store.export_csv(tmp_path / "out" / "runs.csv")
-    with open(tmp_path / "out" / "runs.csv", newline="", encoding="utf-8") as file:
-        (back,) = csv.DictReader(file)
-    assert float(back["test_accuracy"]) == 0.1 + 0.2
-    assert json.loads(back["parameters"]) == {"hidden": 64, "rate": 0.5}
 
 
 def test_closing_leaves_one_file_and_may_be_done_twice(path: Path) -> None:

@@ -1,16 +1,32 @@
-"""Runs from a CSV file that `Store.export_csv` wrote, so that a sweep goes on elsewhere."""
+"""Runs as a CSV file, so that a sweep goes on elsewhere.
+
+Parameters and versions, the same JSON in most rows, are written out once: `#2` stands for the
+second different value of its column.
+"""
 
 import csv
 import json
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 
-from quietgraph.bench.record import RUN_COLUMNS, Record, RunKey
+from quietgraph.bench.record import RUN_COLUMNS, Record, RunKey, records_frame
 from quietgraph.bench.renames import current_key
 from quietgraph.errors import InvalidParameterError, UnreadableFileError
+from quietgraph.files import write_file
 
 _KEY = tuple(field.name for field in fields(RunKey))
+_REPEATED = ("parameters", "versions")
+
+
+def write_runs(path: str | Path, records: Iterable[Record]) -> None:
+    """Write runs to a file, in one step."""
+    frame = records_frame(records)
+    for name in _REPEATED:
+        places = {text: f"#{place}" for place, text in enumerate(frame[name].unique(), start=1)}
+        frame[name] = frame[name].where(~frame.duplicated(name), frame[name].map(places))
+    write_file(path, frame.to_csv(index=False, lineterminator="\n"))
 
 
 def read_runs(path: str | Path) -> list[Record]:
@@ -34,14 +50,27 @@ def read_runs(path: str | Path) -> list[Record]:
 
 
 def _records(reader: "csv.DictReader[str]", path: Path) -> Iterator[Record]:
+    known: dict[str, list[str]] = defaultdict(list)
     for row in reader:
         try:
+            for name in _REPEATED:
+                row[name] = _written_out(row[name], known[name])
             yield _record(row)
-        except (TypeError, ValueError, InvalidParameterError) as error:
+        except (TypeError, ValueError, AttributeError, InvalidParameterError) as error:
             raise UnreadableFileError(
                 f"line {reader.line_num} of {path} is not a run: {error}. "
                 "Export it again; nothing was imported."
             ) from error
+
+
+def _written_out(text: str, known: list[str]) -> str:
+    """Return the JSON that a cell stands for; a new one is added to those that are known."""
+    if not text.startswith("#"):
+        known.append(text)
+        return text
+    if not text[1:].isdecimal() or not 1 <= int(text[1:]) <= len(known):
+        raise ValueError(f"'{text}' stands for none of the {len(known)} values above it")
+    return known[int(text[1:]) - 1]
 
 
 def _record(row: dict[str, str]) -> Record:

@@ -18,7 +18,6 @@ import pandas as pd
 
 from quietgraph.bench.record import Record, RunKey, canonical_json, records_frame
 from quietgraph.errors import UnknownNameError
-from quietgraph.files import write_file
 from quietgraph.sqlite_file import FileKind, connect, damaged, explained, lock_for_writing, unlock
 
 RUNS = FileKind(
@@ -160,10 +159,6 @@ class Store:
     def to_frame(self, **filters: str | int | Iterable[str | int]) -> pd.DataFrame:
         """Return the runs as a table, one row a run, metrics as columns; filters as `records`."""
         return records_frame(self.records(**filters))
-
-    def export_csv(self, path: str | Path) -> None:
-        """Write all runs to a CSV file, which appears whole or not at all."""
-        write_file(path, self.to_frame().to_csv(index=False, lineterminator="\n"))
 
     def _unlock(self) -> None:
         if self._lock is not None:

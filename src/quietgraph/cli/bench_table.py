@@ -9,7 +9,7 @@ import typer
 
 from quietgraph.bench.grid import parse_seeds
 from quietgraph.bench.protocol import Run
-from quietgraph.bench.runs_csv import read_runs
+from quietgraph.bench.runs_csv import read_runs, write_runs
 from quietgraph.bench.statistics import against, mean_ranks
 from quietgraph.bench.store import Store
 from quietgraph.cli.bench import names
@@ -99,8 +99,9 @@ def export(
 ) -> None:
     """Write every run, finished or failed, as a line of a CSV file."""
     with Store(store, read_only=True) as opened:
-        opened.export_csv(out)
-        results.print(f"{len(opened.records())} runs: {out}")
+        found = opened.records()
+    write_runs(out, found)
+    results.print(f"{len(found)} runs: {out}")
 
 
 def import_runs(
