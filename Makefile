@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 WITH_TOOLS := $(VENV)/.installed-dev
 # One thread a process: the tests run in parallel and would fight over the cores.
+CODE := src tests benchmarks studies
 TEST_ENV := OMP_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
@@ -36,15 +37,14 @@ test-slow: $(WITH_TOOLS) ## the tests that take minutes (published figures, timi
 	$(TEST_ENV) $(BIN)/pytest -m slow
 
 check: $(WITH_TOOLS) ## format, lint, types, import order and the fast tests
-	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy
-	$(TEST_ENV) $(BIN)/pytest tests/test_import_order.py tests/embed/test_losses.py \
-	  tests/graph/test_graph.py tests/embed/test_propagation.py tests/classify/test_linear.py
+	$(TEST_ENV) $(BIN)/pytest -n 2 --dist worksteal -m 'not slow and not integration'
 
 format: $(WITH_TOOLS) ## format the code
-	$(BIN)/ruff check --fix src tests benchmarks
-	$(BIN)/ruff format src tests benchmarks
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
 
 bench: $(WITH_TOOLS) ## time and memory of one training epoch, beside a floor and two rivals
 	$(BIN)/python benchmarks/epoch.py

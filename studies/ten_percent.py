@@ -1,6 +1,6 @@
 """Embeddings scored on random 10 / 10 / 80 splits, as the papers of ARIEL and SFA do.
 
-    python benchmarks/ten_percent.py [--methods ariel,sfa] [--seeds 1000-1002] [--cache cache]
+    python studies/ten_percent.py [--methods ariel,sfa] [--seeds 1000-1002] [--cache cache]
 
 Clean labels; logistic regression on the training tenth, its penalty chosen on the next tenth; one
 encoder and one split a seed.

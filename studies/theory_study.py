@@ -1,6 +1,6 @@
 """Kernel complexity and bound terms of many methods' embeddings: does the paper's ordering hold?
 
-    python benchmarks/theory_study.py [--datasets cora,citeseer] [--seeds 1000-1004] [--noise ...]
+    python studies/theory_study.py [--datasets cora,citeseer] [--seeds 1000-1004] [--noise ...]
 
 Each method is fitted by the protocol of `quietgraph bench`; its embeddings, in unit rows, are then
 diagnosed against the clean labels. L1, L2 and the bound (c0 = 1) are those of the step t with the

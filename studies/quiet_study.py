@@ -1,8 +1,8 @@
 """The tables of docs/quiet.md, from stores of runs.
 
-    python benchmarks/quiet_study.py grid --store quiet.sqlite
-    python benchmarks/quiet_study.py beside --store results.sqlite
-    python benchmarks/quiet_study.py parts --store quiet.sqlite
+    python studies/quiet_study.py grid --store quiet.sqlite
+    python studies/quiet_study.py beside --store results.sqlite
+    python studies/quiet_study.py parts --store quiet.sqlite
 
 `grid`: mean over the sixteen settings of the field's public benchmark. `beside`: `quiet` against
 the method that is nearest to it, or ahead by most, on the draws both have (of those with half the

@@ -1,8 +1,8 @@
 """What the diagnostics cost, how often the bound fails, how well the noise is estimated.
 
-    python benchmarks/diagnostics.py speed    # time and memory at the size of ogbn-arxiv
-    python benchmarks/diagnostics.py bound    # 200 random problems, c_0 fitted on 200 others
-    python benchmarks/diagnostics.py noise    # error of the estimated noise rate and matrix
+    python studies/diagnostics.py speed    # time and memory at the size of ogbn-arxiv
+    python studies/diagnostics.py bound    # 200 random problems, c_0 fitted on 200 others
+    python studies/diagnostics.py noise    # error of the estimated noise rate and matrix
 
 Each prints one table. All data are simulated, from fixed seeds.
 """
@@ -262,5 +262,5 @@ def noise() -> None:
 if __name__ == "__main__":
     tables = {"speed": speed, "bound": bound, "noise": noise}
     if len(sys.argv) != 2 or sys.argv[1] not in tables:
-        sys.exit(f"usage: python benchmarks/diagnostics.py {'|'.join(tables)}")
+        sys.exit(f"usage: python studies/diagnostics.py {'|'.join(tables)}")
     tables[sys.argv[1]]()

@@ -12,7 +12,7 @@ import pytest
 from paths import ROOT
 from quietgraph.bench.protocol import Run
 
-SCRIPT = ROOT / "benchmarks" / "suspects_study.py"
+SCRIPT = ROOT / "studies" / "suspects_study.py"
 
 
 @pytest.fixture(scope="module")

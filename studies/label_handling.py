@@ -1,6 +1,6 @@
 """What UnionNET, RTGNN, CGNN and HONGAT do inside, as their briefs ask: right by the true labels?
 
-    python benchmarks/label_handling.py [--dataset cora] [--noise symmetric:0.4] [--seeds 1000-1004]
+    python studies/label_handling.py [--dataset cora] [--noise symmetric:0.4] [--seeds 1000-1004]
 
 unionnet: mean weight of right and of wrong given labels in the last epoch. rtgnn: share of right
 labels among those it holds for clean in the last epoch. cgnn: share of right ones among the labels

@@ -1,7 +1,7 @@
 """Do suspects find the wrong labels? Against a GCN's self-confidence and against cleanlab.
 
-    python benchmarks/suspects_study.py [--datasets cora,citeseer,pubmed,digits] [--seeds 1000-1009]
-    python benchmarks/suspects_study.py --scores margin,likely,votes,repeated:likely --seeds 3
+    python studies/suspects_study.py [--datasets cora,citeseer,pubmed,digits] [--seeds 1000-1009]
+    python studies/suspects_study.py --scores margin,likely,votes,repeated:likely --seeds 3
 
 Each method is fitted by the protocol of `quietgraph bench`. Judged are all labelled nodes, training
 and validation, since both are noisy and every contender has out-of-fold probabilities for both:

@@ -1,6 +1,6 @@
 """Is a review worth it? Test accuracy against the number of labels that somebody looked at.
 
-    python benchmarks/correction_curve.py [--datasets cora,digits] [--seeds 10] [--method NAME]
+    python studies/correction_curve.py [--datasets cora,digits] [--seeds 10] [--method NAME]
 
 A model is fitted to noisy labels by the protocol of `quietgraph bench`. A reviewer then looks at
 the first n suspects and gives each its true class (a right label stays as it is), and the model is

@@ -1,6 +1,6 @@
 """Does every ingredient earn its place? Encoder seeds crossed with noise draws.
 
-    python benchmarks/ablation.py [--datasets cora,citeseer] [--encoders 4] [--draws 10] [--first 0]
+    python studies/ablation.py [--datasets cora,citeseer] [--encoders 4] [--draws 10] [--first 0]
 
 The protocol of `quietgraph bench` (noisy train and validation, choices by noisy validation, test
 labels read once), but an encoder seed and a noise draw are two numbers here: embeddings see no
