@@ -10,7 +10,7 @@ CODE := src tests benchmarks studies
 TEST_ENV := OMP_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check format bench docs clean
+.PHONY: help demo test fuzz test-slow check format bench docs clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -32,6 +32,9 @@ demo: $(INSTALLED) ## learn from a real graph with 40 % wrong labels, beside a p
 
 test: $(WITH_TOOLS) ## all tests but the slow ones
 	$(TEST_ENV) $(BIN)/pytest -n 2 --dist worksteal -m 'not slow'
+
+fuzz: $(WITH_TOOLS) ## many thousand mutated files for every reader (CASES of each format)
+	QUIETGRAPH_FUZZ_CASES=$(or $(CASES),17000) $(TEST_ENV) $(BIN)/pytest tests/fuzz
 
 test-slow: $(WITH_TOOLS) ## the tests that take minutes (published figures, timing ratios)
 	$(TEST_ENV) $(BIN)/pytest -m slow

@@ -6,10 +6,11 @@ import numpy as np
 from rich.markup import escape
 
 from quietgraph.cli.console import results, say
-from quietgraph.cli.fit import split_pairs
+from quietgraph.cli.reading import Reading, split_pairs
 from quietgraph.data.datasets import load_benchmark
 from quietgraph.data.homophily import measure_homophily
 from quietgraph.data.load import is_path
+from quietgraph.errors import InvalidParameterError
 from quietgraph.graph.io import Encoding, ReadGraph, Understood
 from quietgraph.graph.io.convert import convert_graph, write_graph
 from quietgraph.graph.io.memory_mapped import folder_to_write
@@ -18,15 +19,29 @@ from quietgraph.graph.io.memory_mapped import folder_to_write
 def convert(
     *,
     source: str,
-    target: Path,
+    target: Path | None,
     columns: list[str] | None,
+    nodes: Path | None,
+    edges: Path | None,
+    unknown: list[str] | None,
+    drop_dangling: bool,
+    limit: str | None,
     data_root: str | None,
 ) -> None:
     """Write a graph as a memory-mapped folder, large ones in bounded memory."""
-    if is_path(source):
-        understood = convert_graph(
-            Path(source), target, columns=split_pairs("--column", columns) or None
-        )
+    reading = Reading(
+        columns=split_pairs("--column", columns),
+        nodes=nodes,
+        edges=edges,
+        unknown=unknown or [],
+        drop_dangling=drop_dangling,
+        limit=limit,
+    )
+    target = Path(source) if target is None and edges is not None else target
+    if target is None:
+        raise InvalidParameterError("convert takes a source and the folder to write.")
+    if is_path(source) or reading.is_given:
+        understood = convert_graph(reading.source_of(source), target, **reading.options())
     else:
         understood = _convert_dataset(source, target, data_root)
     for sentence in understood.sentences():

@@ -12,6 +12,7 @@ from rich.table import Table
 from quietgraph.bench.protocol import score
 from quietgraph.bench.variant import Variant, parse_variants
 from quietgraph.cli.console import progress_bars, results, say
+from quietgraph.cli.reading import Reading, split_pairs
 from quietgraph.cli.scale import (
     checkpoints_for,
     enter_world,
@@ -50,6 +51,11 @@ def fit(
     beside: str,
     noise: str,
     columns: list[str] | None,
+    nodes: Path | None,
+    edges: Path | None,
+    unknown: list[str] | None,
+    drop_dangling: bool,
+    limit: str | None,
     fix: Path | None,
     verified: list[Path] | None,
     drop_suspects: int,
@@ -82,9 +88,16 @@ def fit(
     if out is not None:
         check_folder(out, overwrite=overwrite)
     with enter_world(distributed, model, alone=alone) as world:
-        observed, reference = _observe(
-            source, setting, split_pairs("--column", columns), seed=seed, data_root=data_root
+        reading = Reading(
+            columns=split_pairs("--column", columns),
+            nodes=nodes,
+            edges=edges,
+            unknown=unknown or [],
+            drop_dangling=drop_dangling,
+            limit=limit,
         )
+        source = reading.name_of(source)
+        observed, reference = _observe(source, setting, reading, seed=seed, data_root=data_root)
         if method is None and observed.graph.num_nodes > WHOLE_UP_TO:
             name = DEFAULT_IN_PARTITIONS
             model = _estimator(name, settings, dataset, seed)
@@ -168,19 +181,19 @@ def _take_up(decisions: Corrections, observed: Observation) -> Observation:
 def _observe(
     source: str,
     noise: NoiseSetting,
-    columns: dict[str, str],
+    reading: Reading,
     *,
     seed: int,
     data_root: str | None,
 ) -> tuple[Observation, Reference | None]:
     """Return the observation, and true labels to score with where the source is a benchmark."""
-    if is_path(source) or columns:
+    if is_path(source) or reading.is_given:
         if str(noise) != "none":
             raise InvalidParameterError(
                 f"--noise needs clean labels to make wrong, and nobody knows those of {source}. "
                 "Leave it out, or name a dataset."
             )
-        return load(source, seed=seed, columns=columns), None
+        return load(reading.source_of(source), seed=seed, **reading.options()), None
     clean, reference = load_benchmark(source, seed=seed, data_root=data_root)
     return apply_noise(clean, noise, seed=seed), reference
 
@@ -240,17 +253,6 @@ def _say_understood(
     warning = warn_if_uninformative(setting, len(observed.classes))
     if warning:
         say(f"[yellow]note:[/] {warning}")
-
-
-def split_pairs(option: str, pairs: list[str] | None) -> dict[str, str]:
-    """Return key=value texts of an option as a dictionary."""
-    found = {}
-    for pair in pairs or []:
-        name, sign, value = pair.partition("=")
-        if not sign:
-            raise InvalidParameterError(f"{option} takes key=value, got '{pair}'.")
-        found[name] = value
-    return found
 
 
 def _command() -> str:

@@ -7,7 +7,9 @@ import numpy as np
 from rich.markup import escape
 
 from quietgraph.cli.console import results, say
+from quietgraph.cli.reading import Reading
 from quietgraph.data.load import is_path, load
+from quietgraph.errors import InvalidParameterError
 from quietgraph.graph import Graph
 from quietgraph.graph.io import read_encoding, read_graph
 from quietgraph.methods import load_model
@@ -18,24 +20,40 @@ def predict(
     *,
     model_dir: Path,
     source: str,
+    nodes: Path | None,
+    edges: Path | None,
+    unknown: list[str] | None,
+    drop_dangling: bool,
+    limit: str | None,
     out: Path,
     data_root: str | None,
 ) -> None:
     """Predict the labels of all nodes of a graph with a fitted model."""
     folder = model_dir / "model" if (model_dir / "model").is_dir() else model_dir
     model = load_model(folder)
-    graph, node_ids = _read(source, folder, data_root)
+    reading = Reading(
+        columns={},
+        nodes=nodes,
+        edges=edges,
+        unknown=unknown or [],
+        drop_dangling=drop_dangling,
+        limit=limit,
+    )
+    if not reading.name_of(source):
+        raise InvalidParameterError("predict takes a source, or --nodes and --edges.")
+    graph, node_ids = _read(source, folder, data_root, reading)
     table = predictions_table(model.predict_proba(graph), model.classes_, node_ids)
     path = write_table(table, out / "predictions.csv")
     results.print(f"{len(table):,} predictions: {path}")
 
 
-def _read(source: str, folder: Path, data_root: str | None) -> tuple[Graph, Any]:
+def _read(source: str, folder: Path, data_root: str | None, reading: Reading) -> tuple[Graph, Any]:
     """Return the graph, its columns read as those of fit were, and the ids of its nodes."""
-    if not is_path(source):
+    if not is_path(source) and not reading.is_given:
         graph = load(source, data_root=data_root).graph
         return graph, np.arange(graph.num_nodes)
-    read = read_graph(source, encoding=read_encoding(folder))
+    encoding = read_encoding(folder)
+    read = read_graph(reading.source_of(source), encoding=encoding, **reading.options())
     for sentence in read.understood.sentences():
         say(escape(sentence))
     return read.graph, read.node_ids

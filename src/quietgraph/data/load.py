@@ -1,49 +1,86 @@
 """`quietgraph.load`: a benchmark dataset by its name, or a graph of one's own by its path."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from quietgraph.data.datasets import DATASETS, load_benchmark
 from quietgraph.data.observation import Observation, observe
 from quietgraph.errors import InvalidLabelsError, InvalidParameterError
 from quietgraph.graph.io import ReadGraph, read_graph
-from quietgraph.graph.io.read import LABEL_NAMES, SUFFIXES
+from quietgraph.graph.io.read import LABEL_NAMES, SUFFIXES, TABLE_ENDINGS
 
 
 def load(
-    source: str | Path,
+    source: Any = None,
     *,
     seed: int = 0,
     data_root: str | Path | None = None,
     split: str | None = None,
     columns: Mapping[str, str] | None = None,
+    nodes: Any = None,
+    edges: Any = None,
+    unknown: str | Sequence[str] = (),
+    drop_dangling: bool = False,
+    limit: str | int | None = None,
 ) -> Observation:
-    """Return a dataset by its name, or a graph of your own by its path.
+    """Return a dataset by its name, or a graph of your own.
 
     Args:
         source: A name (`digits`, `cora`, ...), a folder with nodes.csv and edges.csv (or Parquet),
-            or a file: `.npz`, PyG `.pt`, `.graphml`, `.gml`.
+            a file (`.npz`, PyG `.pt`, `.graphml`, `.gml`), or a NetworkX graph.
         seed: Decides the split; of own data, which fifth of the labels is for validation.
         data_root: Of datasets by name: folder of the raw files.
         split: Of datasets by name: another split than their own.
-        columns: Of own tables: kind of some columns by name (number, scaled, category, text,
-            label, id, ignore).
+        columns: Of own tables: kind of some columns by name (number, scaled, date, category, text,
+            vector, label, id, ignore).
+        nodes: Instead of a source: a table of nodes, as a file or a DataFrame.
+        edges: Instead of a source: a table of edges, as a file or a DataFrame.
+        unknown: Of own tables: cells that mean unknown, such as "?".
+        drop_dangling: Of own tables: leave out edges to ids that are no nodes.
+        limit: Memory that reading files may take, such as "8GB", instead of 20 times their size.
     """
-    if is_path(source):
-        if split is not None:
-            raise InvalidParameterError(f"split goes with datasets by name, not with {source}.")
-        return observe_files(read_graph(source, columns=columns), Path(source), seed=seed)
-    if columns:
-        raise InvalidParameterError(f"{source} is a dataset by name, so --column does not apply.")
-    return load_benchmark(str(source), seed=seed, data_root=data_root, split=split)[0]
+    reading = {
+        "columns": columns,
+        "nodes": nodes,
+        "edges": edges,
+        "unknown": unknown,
+        "drop_dangling": drop_dangling,
+        "limit": limit,
+    }
+    given = [name for name, value in reading.items() if not _is_default(value)]
+    if isinstance(source, str) and not is_path(source):
+        if given:
+            raise InvalidParameterError(
+                f"{source} is a dataset by name, so {_option(given[0])} does not apply."
+            )
+        return load_benchmark(source, seed=seed, data_root=data_root, split=split)[0]
+    if split is not None:
+        raise InvalidParameterError("split goes with datasets by name, not with own graphs.")
+    read = read_graph(source, **reading)
+    return observe_files(read, path_of(source, nodes, edges), seed=seed)
+
+
+def path_of(source: Any, nodes: Any = None, edges: Any = None) -> Path:
+    """Return the path that names a graph of one's own; `graph` where it is in memory."""
+    paths = [one for one in (source, nodes, edges) if isinstance(one, str | Path)]
+    return Path(paths[0]) if paths else Path("graph")
+
+
+def _is_default(value: Any) -> bool:
+    return value is None or value is False or (isinstance(value, tuple | list | dict) and not value)
+
+
+def _option(name: str) -> str:
+    return "--" + {"columns": "column"}.get(name, name.replace("_", "-"))
 
 
 def is_path(source: str | Path) -> bool:
     """Return whether a source is meant as a path: no dataset's name, and there or like a path."""
     if isinstance(source, Path):
         return True
-    looks = "/" in source or "\\" in source or source.endswith((*SUFFIXES, ".csv", ".parquet"))
+    looks = "/" in source or "\\" in source or source.endswith((*SUFFIXES, *TABLE_ENDINGS))
     return source not in DATASETS and (looks or Path(source).exists())
 
 

@@ -1,7 +1,7 @@
 """A graph, checked once and without labels, so that nothing downstream can peek at them."""
 
 import hashlib
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self, TypeAlias, TypeVar
@@ -27,8 +27,8 @@ _SMALLEST = float(np.finfo(np.float32).tiny)
 class Graph:
     """Nodes with features and undirected edges.
 
-    Build one with `from_arrays`, `from_pyg`, `from_networkx` or `from_scipy`: they check the
-    input, fold directions, drop self-loops and merge duplicates, and say so in `notes`.
+    Build one with `from_arrays`, `from_pandas`, `from_pyg`, `from_networkx` or `from_scipy`: they
+    check the input, fold directions, drop self-loops and merge duplicates, and say so in `notes`.
     """
 
     features: Features
@@ -98,6 +98,23 @@ class Graph:
             weights = [attributes.get(weight, 1.0) for _, _, attributes in source.edges(data=True)]
         _check_same_count(len(position), features)
         return cls.from_arrays(features, edges, weights=weights)
+
+    @classmethod
+    def from_pandas(
+        cls, nodes: Any, edges: Any, *, columns: Mapping[str, str] | None = None
+    ) -> "Graph":
+        """Return the graph of two DataFrames; columns become features as those of files do.
+
+        Args:
+            nodes: One row per node, with a column of ids; a column called label, class, y or
+                target is left out.
+            edges: One row per edge: the ids of its ends, and perhaps a weight.
+            columns: Kind of some columns by name: number, scaled, date, category, text, vector,
+                label, id, ignore.
+        """
+        from quietgraph.graph.io import read_graph  # noqa: PLC0415  (it builds on this module)
+
+        return read_graph(nodes=nodes, edges=edges, columns=columns).graph
 
     def to_pyg(self) -> Any:
         """Return a PyG `Data` with dense `x`, `edge_index` in both directions and `edge_weight`."""

@@ -6,7 +6,15 @@ from typing import Annotated
 import typer
 
 from quietgraph.cli.deferred import deferred
-from quietgraph.cli.options import RootOption
+from quietgraph.cli.options import (
+    ColumnOption,
+    DanglingOption,
+    EdgesOption,
+    LimitOption,
+    NodesOption,
+    RootOption,
+    UnknownOption,
+)
 
 commands = typer.Typer()
 
@@ -16,13 +24,17 @@ commands = typer.Typer()
     "papers/  |  quietgraph fit my_graph/ --partitions auto"
 )
 @deferred
-def convert(
+def convert(  # noqa: PLR0917
     source: Annotated[str, typer.Argument(help="A folder of tables, a graph file, or a dataset.")],
-    target: Annotated[Path, typer.Argument(help="The folder to write.")],
-    columns: Annotated[
-        list[str] | None,
-        typer.Option("--column", help="How to read a column of your own table: NAME=KIND."),
+    target: Annotated[
+        Path | None, typer.Argument(help="The folder to write; alone with --edges.")
     ] = None,
+    columns: ColumnOption = None,
+    nodes: NodesOption = None,
+    edges: EdgesOption = None,
+    unknown: UnknownOption = None,
+    drop_dangling: DanglingOption = False,
+    limit: LimitOption = None,
     data_root: RootOption = None,
 ) -> None:
     """Write a graph as a memory-mapped folder, large ones in bounded memory."""

@@ -6,7 +6,17 @@ from typing import Annotated, TypeAlias
 import typer
 
 from quietgraph.cli.deferred import deferred
-from quietgraph.cli.options import JsonOption, RootOption, SourceArgument
+from quietgraph.cli.options import (
+    ColumnOption,
+    DanglingOption,
+    EdgesOption,
+    JsonOption,
+    LimitOption,
+    NodesOption,
+    RootOption,
+    SourceArgument,
+    UnknownOption,
+)
 
 commands = typer.Typer()
 
@@ -58,14 +68,12 @@ def fit(  # noqa: PLR0917
     noise: Annotated[
         str, typer.Option(help="Corrupt the labels first: symmetric:0.4, asymmetric:0.4, ...")
     ] = "none",
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--column",
-            help="How to read a column of your own table: NAME=label, id, number, scaled, "
-            "category, text or ignore.",
-        ),
-    ] = None,
+    columns: ColumnOption = None,
+    nodes: NodesOption = None,
+    edges: EdgesOption = None,
+    unknown: UnknownOption = None,
+    drop_dangling: DanglingOption = False,
+    limit: LimitOption = None,
     fix: Annotated[
         Path | None,
         typer.Option(help="Corrected labels: CSV with node,label, or an edited suspects.csv."),

@@ -6,7 +6,15 @@ from typing import Annotated
 import typer
 
 from quietgraph.cli.deferred import deferred
-from quietgraph.cli.options import RootOption, SourceArgument
+from quietgraph.cli.options import (
+    DanglingOption,
+    EdgesOption,
+    LimitOption,
+    NodesOption,
+    RootOption,
+    SourceArgument,
+    UnknownOption,
+)
 
 commands = typer.Typer()
 
@@ -16,9 +24,14 @@ commands = typer.Typer()
     "quietgraph predict runs/mine my_grown_graph/"
 )
 @deferred
-def predict(
+def predict(  # noqa: PLR0917
     model_dir: Annotated[Path, typer.Argument(help="A run or model folder written by fit.")],
-    source: SourceArgument,
+    source: SourceArgument = "",
+    nodes: NodesOption = None,
+    edges: EdgesOption = None,
+    unknown: UnknownOption = None,
+    drop_dangling: DanglingOption = False,
+    limit: LimitOption = None,
     out: Annotated[Path, typer.Option(help="Folder for predictions.csv.")] = Path("predictions"),
     data_root: RootOption = None,
 ) -> None:

@@ -11,7 +11,7 @@ from quietgraph.graph.graph import Features
 from quietgraph.graph.sparse import CSR
 
 _SPARSE_BELOW: Final = 0.15  # as in `Graph`: share of non-zeros, and columns from which it counts
-_SPARSE_FROM: Final = 64
+SPARSE_FROM: Final = 64
 _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -104,7 +104,7 @@ class GrowingFeatures:
 
 def is_sparse(filled: int, size: int, width: int) -> bool:
     """Whether features are better kept sparse, by the rule of `Graph`."""
-    return width >= _SPARSE_FROM and filled < _SPARSE_BELOW * size
+    return width >= SPARSE_FROM and filled < _SPARSE_BELOW * size
 
 
 def index_type(largest: int) -> Any:

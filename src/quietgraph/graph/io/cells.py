@@ -31,6 +31,12 @@ _DATE_LIKE: Final = (
     r"^(\d{4}-\d{1,2}|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}|\d{1,2}\.? [A-Za-z]{3,9}\.?,? \d{4}"
     r"|[A-Za-z]{3,9}\.? \d{1,2},? \d{4})([T ]\d.*)?$"
 )
+_NUMERIC: Final = (
+    pa.types.is_boolean,
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_decimal,
+)
 _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -67,21 +73,32 @@ class Cells:
         return found
 
 
-def read_cells(array: Any, name: str, unknown: Sequence[str] = ()) -> Cells:
-    """Return the cells of an Arrow array; empty ones and those in `unknown` count as empty."""
+def read_cells(
+    array: Any, name: str, unknown: Sequence[str] = (), *, numbers: bool = False
+) -> Cells:
+    """Return the cells of an Arrow array; empty ones and those in `unknown` count as empty.
+
+    Args:
+        array: The cells.
+        name: Of the column, for messages.
+        unknown: Words that mean unknown.
+        numbers: Whether texts are known to be plain numbers; then they are read at once.
+    """
     kind, types = array.type, pa.types
+    if numbers and not unknown and types.is_string(kind):
+        try:
+            return Cells("number", numbers=_to_float(pc.cast(array, pa.float64())))
+        except pa.ArrowInvalid:
+            pass  # some are empty
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         return Cells("vector", vectors=_vectors(array, name))
     if types.is_null(kind):
         return Cells("number", numbers=np.full(len(array), np.nan))
     if types.is_date(kind) or types.is_timestamp(kind):
         days = pc.cast(array, pa.timestamp("us", getattr(kind, "tz", None)), safe=False)
-        numbers = _to_float(pc.cast(days, pa.int64())) / 86_400e6
-        return Cells("date", numbers=numbers)
-    if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind):
+        return Cells("date", numbers=_to_float(pc.cast(days, pa.int64())) / 86_400e6)
+    if any(is_kind(kind) for is_kind in _NUMERIC):
         return Cells("number", numbers=_known(_to_float(array), unknown))
-    if types.is_decimal(kind):
-        return Cells("number", numbers=_known(_to_float(array.cast(pa.float64())), unknown))
     value_kind = kind.value_type if types.is_dictionary(kind) else kind
     if not (_is_text(value_kind) or _is_binary(value_kind)):
         raise UnreadableFileError(
@@ -91,8 +108,7 @@ def read_cells(array: Any, name: str, unknown: Sequence[str] = ()) -> Cells:
     encoded = array if types.is_dictionary(kind) else array.dictionary_encode()
     values = as_texts(encoded.dictionary, name)
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    blank = _as_bool(pc.is_in(values, value_set=pa.array(["", *unknown], pa.string())))
-    blank |= _as_bool(pc.is_null(values))
+    blank = _as_bool(pc.is_in(values, value_set=pa.array(["", None, *unknown], pa.string())))
     codes = np.where((codes >= 0) & np.append(blank, True)[codes], -1, codes)
     return Cells("text", codes=codes, values=values)
 

@@ -81,7 +81,9 @@ class Encoder:
         blocks: list[Any] = []
         scalars: list[_Array] = []
         for column in self.columns:
-            cells = read_cells(piece.column(column.name), column.name, self.unknown)
+            plain = column.kind in SCALARS and not column.values
+            array = piece.column(column.name)
+            cells = read_cells(array, column.name, self.unknown, numbers=plain)
             if column.kind in SCALARS:
                 scalars.append(self._scalar(column, cells))
                 continue

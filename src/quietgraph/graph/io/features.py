@@ -9,7 +9,7 @@ import scipy.sparse
 
 from quietgraph.errors import InvalidGraphError, UnreadableFileError
 from quietgraph.graph.graph import Features
-from quietgraph.graph.io.array_files import GrowingFeatures, is_sparse
+from quietgraph.graph.io.array_files import SPARSE_FROM, GrowingFeatures, is_sparse
 from quietgraph.graph.io.columns import Encoder, to_float32
 from quietgraph.graph.io.encoding import Encoding
 from quietgraph.graph.io.limits import FEATURE, STRUCTURAL_NODE
@@ -46,7 +46,7 @@ def build_features(
         width = sum(column.width for column in encoding.columns)
         options.budget.check("features", width, FEATURE)
         probe = Encoder(encoding.columns, options.unknown, sparse=True)
-        sparse = _is_sparse(_column_blocks(raw, probe, width))
+        sparse = width >= SPARSE_FROM and _is_sparse(_column_blocks(raw, probe, width))
         encoder = Encoder(encoding.columns, options.unknown, sparse=sparse)
         blocks = _column_blocks(raw, encoder, width, notes)
     options.budget.check("feature values", 0 if sparse else len(nodes.ids) * width, 4)

@@ -44,7 +44,7 @@ class Learner:
         self.pairs: Counter[tuple[str, int]] | None = Counter()
         self.kind, self.style = "", PLAIN
         self._moments = _Moments()
-        self._documents: _Array = np.zeros(HASHED_WORDS)
+        self._documents: Any = 0.0  # cells that hold each hashed word
 
     def look(self, cells: Cells, labels: _Array | None) -> None:
         """Take in the cells of some rows, beside the codes of the labels of these rows."""
@@ -145,6 +145,11 @@ class Learner:
             few = self.distinct is not None and len(self.distinct) <= self.present / 2
             self.kind = "category" if few else "text"
         return True
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the decided kind is that of plain numbers."""
+        return self.kind in {"", *SCALARS} and self.style == PLAIN
 
     @property
     def num_features(self) -> int:

@@ -98,7 +98,7 @@ def parsing(path: str | Path, kind: str, way_out: str = "Write it again.") -> It
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0].rstrip(".")[:200]
+    return re.sub(r" at 0x[0-9a-f]+", "", str(error).partition("\n")[0].rstrip(".")[:200])
 
 
 def _words(size: int) -> str:

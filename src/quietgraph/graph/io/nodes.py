@@ -122,12 +122,14 @@ def _finish(
     for piece in table.pieces() if doubtful else ():
         for one in doubtful:
             one.look_again(read_cells(piece.column(one.name), one.name, options.unknown))
-    holding = [one for one in learners if one.decide()]
-    notes += [f"column {one.name} is empty and not used" for one in learners if one not in holding]
+    decided = [(one, one.decide()) for one in learners]
+    holding = [one for one, holds in decided if holds]
+    notes += [f"column {one.name} is empty and not used" for one, holds in decided if not holds]
     options.budget.check("features", sum(one.num_features for one in holding), FEATURE)
     for piece in table.pieces() if holding else ():
         for one in holding:
-            one.count(read_cells(piece.column(one.name), one.name, options.unknown))
+            array, plain = piece.column(one.name), one.is_plain
+            one.count(read_cells(array, one.name, options.unknown, numbers=plain))
     return [one.column() for one in holding]
 
 

@@ -20,7 +20,7 @@ from quietgraph.graph.io.raw import Raw
 from quietgraph.graph.io.result import ReadGraph
 from quietgraph.graph.io.table import TABLE_ENDINGS, FrameTable, Table, open_table
 
-__all__ = ["LABEL_NAMES", "SUFFIXES", "read_graph"]
+__all__ = ["LABEL_NAMES", "SUFFIXES", "TABLE_ENDINGS", "read_graph"]
 SUFFIXES: Final = (".npz", ".pt", ".graphml", ".gml")
 _BYTES_PER_EDGE: Final = 4  # of a table of edges, at least
 
@@ -32,7 +32,7 @@ def read_graph(
     edges: Any = None,
     columns: Mapping[str, str] | None = None,
     encoding: Encoding | None = None,
-    unknown: Sequence[str] = (),
+    unknown: str | Sequence[str] = (),
     drop_dangling: bool = False,
     limit: str | int | None = None,
 ) -> ReadGraph:
@@ -74,7 +74,7 @@ def read_source(
     folder: Path | None = None,
     limit: str | int | None = None,
     columns: Mapping[str, str] | None = None,
-    unknown: Sequence[str] = (),
+    unknown: str | Sequence[str] = (),
     drop_dangling: bool = False,
 ) -> ReadGraph:
     """Return what `read_graph` does, its arrays in a folder if one is given."""

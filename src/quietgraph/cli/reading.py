@@ -1,0 +1,47 @@
+"""What a user says on the command line about the files to read."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from quietgraph.errors import InvalidParameterError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """Options of `read_graph`, as commands take them."""
+
+    columns: dict[str, str]
+    nodes: Path | None
+    edges: Path | None
+    unknown: list[str]
+    drop_dangling: bool
+    limit: str | None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the user said anything."""
+        return any(asdict(self).values())
+
+    def options(self) -> dict[str, Any]:
+        """Return them as keyword arguments."""
+        return asdict(self)
+
+    def name_of(self, source: str) -> str:
+        """Return the source, or the tables in its place."""
+        return str(self.nodes or self.edges or source)
+
+    def source_of(self, source: str) -> str | None:
+        """Return the source; None where tables are given in its place."""
+        return None if self.nodes or self.edges else source
+
+
+def split_pairs(option: str, pairs: list[str] | None) -> dict[str, str]:
+    """Return key=value texts of an option as a dictionary."""
+    found = {}
+    for pair in pairs or []:
+        name, sign, value = pair.partition("=")
+        if not sign:
+            raise InvalidParameterError(f"{option} takes key=value, got '{pair}'.")
+        found[name] = value
+    return found

@@ -1,0 +1,59 @@
+"""Mutated and hostile files: our error or a sound graph, in little time and memory.
+
+`make fuzz` runs many more cases: QUIETGRAPH_FUZZ_CASES is their number for each format.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fuzz.hostile import HOSTILE
+from fuzz.seeds import SEEDS
+
+CASES = int(os.environ.get("QUIETGRAPH_FUZZ_CASES", "40"))
+FIRST = int(os.environ.get("QUIETGRAPH_FUZZ_FIRST", "0"))
+KNOWN = Path(__file__).parent / "found.json"  # cases that went wrong once, by format
+
+
+def run(*arguments: str) -> list[dict[str, str]]:
+    """Return what a worker found."""
+    done = subprocess.run(
+        [sys.executable, "-m", "fuzz.worker", *arguments],
+        cwd=Path(__file__).parents[1],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert lines, done.stderr[-2000:]
+    if lines[-1] != {"done": True}:  # the process itself ended
+        lines.append(
+            {"format": "process", "case": str(done.returncode), "wrong": done.stderr[-500:]}
+        )
+    return [line for line in lines if line != {"done": True}]
+
+
+@pytest.fixture(scope="module")
+def found() -> list[dict[str, str]]:
+    return run(str(CASES), str(FIRST))
+
+
+@pytest.mark.parametrize("form", ["process", "hostile", *SEEDS])
+def test_every_file_ends_in_our_error_or_a_sound_graph(form: str, found) -> None:
+    assert [one for one in found if one["format"] == form] == []
+
+
+def test_cases_that_went_wrong_once_do_not_come_back() -> None:
+    for form, cases in json.loads(KNOWN.read_text()).items():
+        assert form in SEEDS or form == "hostile"
+        for case in cases:
+            assert run("1", str(case), form) == []
+
+
+def test_the_hostile_files_are_small() -> None:
+    assert len(HOSTILE) > 30
