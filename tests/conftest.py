@@ -29,3 +29,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.integration)
         if item.get_closest_marker("data") and "QUIETGRAPH_DATA" not in os.environ:
             item.add_marker(missing)
+
+
+@pytest.fixture
+def data_root() -> Path:
+    """The folder of real datasets; for tests marked `data`."""
+    return Path(os.environ["QUIETGRAPH_DATA"])

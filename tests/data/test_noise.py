@@ -136,7 +136,7 @@ def test_custom_noise_without_a_file_is_refused() -> None:
 
 
 def test_a_matrix_for_another_kind_is_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="belongs to the noise kind 'custom'"):
+    with pytest.raises(InvalidParameterError, match="belongs to the noise kinds 'custom'"):
         NoiseSetting("symmetric", 0.4, matrix_path="T.csv")
 
 

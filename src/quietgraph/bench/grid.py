@@ -52,11 +52,11 @@ class Grid:
     def rehearse(self) -> None:
         """Load each dataset and draw each noise once, so that mistakes are reported before runs."""
         for name in dict.fromkeys(self.datasets):
-            clean, _ = load_benchmark(
+            clean, reference = load_benchmark(
                 name, seed=self.seeds[0], data_root=self.data_root, split=self.split
             )
             for noise in self._noise():
-                apply_noise(clean, noise, seed=self.seeds[0])
+                apply_noise(clean, noise, seed=self.seeds[0], reference=reference)
 
     def warnings(self) -> list[str]:
         """Return one sentence for every noise setting that carries no information."""

@@ -71,7 +71,7 @@ class Run:
         clean, reference = load_benchmark(
             self.dataset, seed=self.seed, data_root=self.data_root, split=self.split
         )
-        return apply_noise(clean, self.noise, seed=self.seed), reference
+        return apply_noise(clean, self.noise, seed=self.seed, reference=reference), reference
 
     def fit(self, observation: Observation) -> NodeClassifier:
         """Return the estimator, fitted; embeddings come from the cache of the run."""

@@ -12,7 +12,7 @@ from quietgraph.data.observation import Observation, Reference
 from quietgraph.data.splits import Split
 from quietgraph.diagnose import BoundSettings, Diagnosis, diagnose_embedding
 from quietgraph.errors import InvalidParameterError, UnreadableFileError
-from quietgraph.types import Embeddings, Labels, Probabilities
+from quietgraph.types import UNKNOWN, Embeddings, Labels, Probabilities
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,15 @@ def bound_numbers(found: Study) -> dict[str, float]:
 def labels_with_noise_everywhere(
     observation: Observation, reference: Reference, setting: NoiseSetting, *, seed: int
 ) -> Labels:
-    """Return the labels of all nodes under this noise; on train nodes they are what a run sees."""
+    """Return the labels of all nodes under this noise; on train nodes they are what a run sees.
+
+    Annotators and files label the labelled nodes alone; the true classes stand elsewhere.
+    """
+    if setting.kind in {"annotator", "labels"}:
+        known = observation.split.labelled
+        clean = replace(observation, codes=torch.where(known, reference.codes, UNKNOWN))
+        observed = apply_noise(clean, setting, seed=seed, reference=reference).codes
+        return torch.where(observed == UNKNOWN, reference.codes, observed)
     everywhere = torch.ones_like(observation.split.train)
     nowhere = torch.zeros_like(everywhere)
     split = Split(everywhere, nowhere, nowhere)

@@ -55,7 +55,7 @@ def diagnose(
     if embeddings is None:
         with progress_bars():
             model = parse_variant(method).estimator(source, seed=seed)
-            model.fit(apply_noise(clean, setting, seed=seed))
+            model.fit(apply_noise(clean, setting, seed=seed, reference=reference))
         matrix = torch.from_numpy(model.embeddings_)
     else:
         matrix = read_embeddings(embeddings)

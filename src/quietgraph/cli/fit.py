@@ -195,7 +195,7 @@ def _observe(
             )
         return load(reading.source_of(source), seed=seed, **reading.options()), None
     clean, reference = load_benchmark(source, seed=seed, data_root=data_root)
-    return apply_noise(clean, noise, seed=seed), reference
+    return apply_noise(clean, noise, seed=seed, reference=reference), reference
 
 
 def _fit_all(

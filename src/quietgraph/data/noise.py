@@ -13,9 +13,10 @@ import scipy.special
 import scipy.stats
 import torch
 
+from quietgraph.data.annotator_noise import annotator_labels, labels_of_file
 from quietgraph.data.attribute_noise import shuffle_attributes
 from quietgraph.data.noise_setting import NoiseSetting, Transition, check_rate
-from quietgraph.data.observation import Observation
+from quietgraph.data.observation import Observation, Reference
 from quietgraph.errors import InvalidParameterError, UnknownNameError
 from quietgraph.graph import CSR, Features
 from quietgraph.rng import numpy_generator
@@ -27,7 +28,9 @@ _SIMILARITY_TEMPERATURE = 0.1  # of the class means' cosines, which lie close to
 _INSTANCE_SPREAD = 0.1  # standard deviation of a node's own rate around the noise rate
 
 
-def apply_noise(clean: Observation, setting: NoiseSetting, *, seed: int) -> Observation:
+def apply_noise(
+    clean: Observation, setting: NoiseSetting, *, seed: int, reference: Reference | None = None
+) -> Observation:
     """Return the observation as a method sees it under this noise and seed.
 
     The draw depends on the seed, the dataset's name and the kind and rate of the noise alone, so
@@ -38,11 +41,15 @@ def apply_noise(clean: Observation, setting: NoiseSetting, *, seed: int) -> Obse
         clean: The labels are the true ones.
         setting: Kind and rate of the noise.
         seed: Of the draw.
+        reference: True labels of all nodes, which `annotator` noise learns from.
     """
     touched = clean.split.train if setting.clean_validation else clean.split.labelled
     generator = numpy_generator(seed, "noise", clean.name, setting.label_text)
     codes, graph = clean.codes, clean.graph
-    if setting.kind != "none":
+    if setting.kind in {"annotator", "labels"}:
+        labels = _observed_labels(clean, setting, reference, generator)
+        codes = torch.where(touched, labels, codes)
+    elif setting.kind != "none":
         probabilities = _class_probabilities(clean, setting, generator)
         codes = draw_labels(codes, touched, probabilities, setting.exact_count, generator=generator)
     if setting.attribute_rate:
@@ -58,6 +65,29 @@ def apply_noise(clean: Observation, setting: NoiseSetting, *, seed: int) -> Obse
         )
         graph = graph.with_features(features)
     return replace(clean, graph=graph, codes=codes)
+
+
+def _observed_labels(
+    clean: Observation,
+    setting: NoiseSetting,
+    reference: Reference | None,
+    generator: np.random.Generator,
+) -> Labels:
+    """Return the labels that an annotator gives, or that a file has [nodes]."""
+    if setting.file_labels is not None:
+        return labels_of_file(setting.file_labels, clean.classes, clean.split.labelled)
+    if reference is None:
+        raise InvalidParameterError(
+            "annotator noise learns from true labels, and only benchmark datasets have them. "
+            "Name one, such as cora, or choose another kind of noise."
+        )
+    return annotator_labels(
+        clean.graph.features,
+        reference.codes,
+        clean.split.labelled,
+        setting.rate,
+        generator=generator,
+    )
 
 
 def transition_matrix(

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from quietgraph.data.annotator_noise import read_label_file
 from quietgraph.errors import InvalidParameterError, UnknownNameError, UnreadableFileError
 
 Transition: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]  # [classes, classes], rows sum to 1
@@ -21,8 +22,11 @@ LABEL_KINDS: Final = (
     "similarity",
     "random",
     "instance",
+    "annotator",
     "custom",
+    "labels",
 )
+_FROM_FILE: Final = {"custom": "a transition matrix", "labels": "labels"}
 _ALIASES: Final = {"uniform": "symmetric", "pair": "asymmetric"}
 _SCOPES: Final = ("all", "train_val")
 _FLAGS: Final = ("train-val", "exact-count", "clean-validation")
@@ -38,9 +42,11 @@ class NoiseSetting:
         scope: Nodes with attribute noise: `all`, or `train_val` for train and validation only.
         exact_count: Flip exactly the expected number of labels in each class.
         clean_validation: Leave the validation labels clean.
-        matrix_path: CSV file of the transition matrix, for the kind `custom`.
+        matrix_path: CSV file of the transition matrix, for the kind `custom`, or of labels, for
+            the kind `labels`.
         attribute_rate: Fraction of each node's feature positions that are shuffled.
         matrix: Its rows, read once, so that the setting means the same on another machine.
+        file_labels: Node and label of each row of a file of labels, read once.
     """
 
     kind: str = "none"
@@ -51,6 +57,7 @@ class NoiseSetting:
     matrix_path: str | None = None
     attribute_rate: float = 0.0
     matrix: tuple[tuple[float, ...], ...] | None = field(init=False, default=None, repr=False)
+    file_labels: tuple[tuple[int, str], ...] | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.kind not in LABEL_KINDS:
@@ -59,14 +66,16 @@ class NoiseSetting:
             raise UnknownNameError("attribute noise scope", self.scope, _SCOPES)
         check_rate(self.rate, "noise rate")
         check_rate(self.attribute_rate, "attribute rate")
-        if (self.kind == "custom") != (self.matrix_path is not None):
+        if (self.kind in _FROM_FILE) != (self.matrix_path is not None):
             raise InvalidParameterError(
-                "a transition matrix belongs to the noise kind 'custom', and only to it. "
-                "Write custom:PATH.csv."
+                "a file belongs to the noise kinds 'custom' (a transition matrix) and 'labels', "
+                "and only to them. Write custom:PATH.csv or labels:PATH.csv."
             )
-        if self.kind in {"none", "custom"} and self.rate:
+        if self.kind in {"none", *_FROM_FILE} and self.rate:
             raise InvalidParameterError(f"the noise kind '{self.kind}' takes no rate.")
-        if self.matrix_path is not None:
+        if self.kind == "labels":
+            object.__setattr__(self, "file_labels", read_label_file(str(self.matrix_path)))
+        elif self.matrix_path is not None:
             rows = read_transition(self.matrix_path).tolist()
             object.__setattr__(self, "matrix", tuple(tuple(row) for row in rows))
 
@@ -75,9 +84,10 @@ class NoiseSetting:
         """The label noise alone, as text: what decides the draw of wrong labels."""
         if self.kind == "none":
             return "none"
-        if self.kind == "custom":
-            digest = hashlib.blake2b(repr(self.matrix).encode(), digest_size=4).hexdigest()
-            return f"custom:{self.matrix_path}#{digest}"
+        if self.kind in _FROM_FILE:
+            content = repr(self.matrix if self.kind == "custom" else self.file_labels)
+            digest = hashlib.blake2b(content.encode(), digest_size=4).hexdigest()
+            return f"{self.kind}:{self.matrix_path}#{digest}"
         return f"{self.kind}:{_rate_text(self.rate)}"
 
     def __str__(self) -> str:
@@ -96,10 +106,10 @@ class NoiseSetting:
 def parse_noise(text: str) -> NoiseSetting:
     """Return the setting of a text such as `symmetric:0.4+attribute:0.6+exact-count`.
 
-    One label noise (`symmetric`, `asymmetric`, `similarity`, `random` or `instance` with a rate,
-    `custom` with the path of a CSV file) and `attribute` with a rate may be joined by `+`, and
-    so may the flags `train-val`, `exact-count` and `clean-validation`. `pair` is another name for
-    `asymmetric`, `uniform` for `symmetric`.
+    One label noise (`symmetric`, `asymmetric`, `similarity`, `random`, `instance` or `annotator`
+    with a rate, `custom` or `labels` with the path of a CSV file) and `attribute` with a rate may
+    be joined by `+`, and so may the flags `train-val`, `exact-count` and `clean-validation`.
+    `pair` is another name for `asymmetric`, `uniform` for `symmetric`.
     """
     values: dict[str, Any] = {}
     # A plus sign inside a file name is not followed by a bare word.
@@ -115,7 +125,7 @@ def parse_noise(text: str) -> NoiseSetting:
     setting = NoiseSetting(**values)
     if digest and not setting.label_text.endswith(f"#{digest}"):
         raise InvalidParameterError(
-            f"the matrix in '{setting.matrix_path}' has changed: it is not the one marked "
+            f"what '{setting.matrix_path}' holds has changed: it is not the one marked "
             f"#{digest}. Leave the mark out to use the new one."
         )
     return setting
@@ -184,11 +194,11 @@ def _parse_part(part: str) -> dict[str, Any]:
     name, _, argument = part.partition(":")
     name = _ALIASES.get(name.strip().lower(), name.strip().lower())
     argument = argument.strip()
-    if name == "custom":
+    if name in _FROM_FILE:
         marked = re.fullmatch(r"(.*?)(?:#([0-9a-f]{8}))?", argument)
         path, digest = marked.groups() if marked else (argument, None)
         if not path:
-            raise InvalidParameterError("custom noise needs a file. Write custom:PATH.csv.")
+            raise InvalidParameterError(f"{name} noise needs a file. Write {name}:PATH.csv.")
         return {"kind": name, "matrix_path": path} | ({"digest": digest} if digest else {})
     known = (*LABEL_KINDS, *_ALIASES, "attribute", *_FLAGS)
     if name not in known:
