@@ -136,6 +136,15 @@ def test_labels_for_fit_hide_everything_outside_train_and_validation() -> None:
     assert dataset.labels.tolist() == dataset.codes.tolist()
 
 
+def test_training_and_validation_labels_can_teach_together() -> None:
+    plain = load_benchmark("digits", seed=3)[0].split
+    both = load_benchmark("digits", seed=3, split="train+validation")[0].split
+    assert torch.equal(plain.test, both.test)
+    assert torch.equal(plain.labelled, both.labelled)
+    assert int(both.validation.sum()) == int(plain.labelled.sum()) // 5
+    assert int((both.train & plain.validation).sum()) > 0
+
+
 def test_the_seed_changes_the_split_and_not_the_graph() -> None:
     first, same, other = (load("sbm", seed=seed) for seed in (0, 0, 1))
     assert torch.equal(first.split.train, same.split.train)

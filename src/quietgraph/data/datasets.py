@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from quietgraph.data.dataset_cache import read_cached
+from quietgraph.data.folds import hold_out
 from quietgraph.data.observation import Observation, Reference
 from quietgraph.data.sources import SOURCES, TEST, TRAIN, VALIDATION, RawDataset, find_root
 from quietgraph.data.splits import Split, count_split, fraction_split, per_class_split
@@ -16,6 +17,7 @@ from quietgraph.graph import block_model, digits_graph
 from quietgraph.rng import numpy_generator
 from quietgraph.types import UNKNOWN
 
+TAUGHT_BY_BOTH: Final = "train+validation"
 SPLIT_WORDS: Final = {
     "public": "20 a class train, 500 validation, 1000 test, always the same",
     "per-class": "20 a class train, 30 a class validation, rest test, fresh per seed",
@@ -24,6 +26,7 @@ SPLIT_WORDS: Final = {
     "time": "papers until 2017 train, of 2018 validation, from 2019 test",
     "1-15": "1 % train, 15 % validation, rest test, fresh per seed",
     "5-15": "5 % train, 15 % validation, rest test, fresh per seed",
+    TAUGHT_BY_BOTH: "training and validation nodes together train, but for a stratified fifth",
     "noisygl": "20 a class train, 500 validation, 1000 test, fresh per seed where none is public",
 }
 
@@ -90,17 +93,20 @@ def load_benchmark(
         name: One of `DATASETS`.
         seed: Decides the split where there are several.
         data_root: Folder of the raw files; else QUIETGRAPH_DATA, else a folder in the user's cache.
-        split: `per-class` on any dataset, `noisygl` where that benchmark has one; else its own.
+        split: `per-class` and `train+validation` on any dataset, `noisygl` where that benchmark
+            has one; else its own.
     """
     facts = _facts(name)
     chosen = split or facts.split
-    known = {facts.split, "per-class"}
+    known = {facts.split, "per-class", TAUGHT_BY_BOTH}
     if facts.split in {"public", "per-class"}:
         known.add("noisygl")
     if chosen not in known:
         raise UnknownNameError(f"split of {name}", chosen, known)
     raw = _read_embedded(name) or read_cached(name, SOURCES[name], find_root(data_root))
-    parts = _split(raw, name, chosen, seed)
+    parts = _split(raw, name, facts.split if chosen == TAUGHT_BY_BOTH else chosen, seed)
+    if chosen == TAUGHT_BY_BOTH:
+        parts = _taught_by_both(parts, raw, seed)
     codes = torch.where(parts.labelled, raw.labels, UNKNOWN)
     classes = np.arange(int(raw.labels.max()) + 1)
     return Observation(name, raw.graph, codes, classes, parts), Reference(raw.graph, raw.labels)
@@ -140,6 +146,13 @@ def _read_embedded(name: str) -> RawDataset | None:
         return None
     parts = torch.zeros((labelled.graph.num_nodes, 0), dtype=torch.int8)
     return RawDataset(labelled.graph, torch.from_numpy(labelled.classes), parts)
+
+
+def _taught_by_both(split: Split, raw: RawDataset, seed: int) -> Split:
+    """Return the split with all labelled nodes to train on, but for a fifth to choose by."""
+    codes = torch.where(split.labelled, raw.labels, UNKNOWN)
+    validation = hold_out(codes, seed=seed)
+    return Split(split.labelled & ~validation, validation, split.test)
 
 
 def _split(raw: RawDataset, name: str, chosen: str, seed: int) -> Split:
