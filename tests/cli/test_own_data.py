@@ -325,3 +325,27 @@ def test_where_neighbours_are_unlike_it_names_better_methods(
     assert "0% of edges join equal labels, 50% would by chance" in capsys.readouterr().err
     assert run_main("fit", str(tmp_path), "--method", "tedgcn", *wrong_fix) == 2
     assert "by chance" not in capsys.readouterr().err
+
+
+def test_separate_tables_words_for_unknown_and_dangling_edges(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_graph(tmp_path / "g")
+    nodes = pd.read_csv(folder / "nodes.csv", keep_default_na=False)
+    nodes["label"] = nodes["label"].replace("", "?")
+    nodes.to_csv(tmp_path / "people.csv", index=False)
+    links = (folder / "edges.csv").read_text() + "<n1>,nobody\n"
+    (tmp_path / "links.csv").write_text(links)
+    tables = ["--nodes", str(tmp_path / "people.csv"), "--edges", str(tmp_path / "links.csv")]
+    options = [*tables, "--unknown", "?", "--drop-dangling", "--limit", "1GB"]
+    assert run_main("fit", *options, *QUICK, "--out", str(tmp_path / "run")) == 0
+    told = capsys.readouterr().err
+    assert "people.csv and links.csv: 120 nodes" in told
+    assert "60 of 120 nodes (50.0 %) in label" in told
+    assert "1 edges to ids that are no nodes left out" in told
+    assert run_main("convert", str(tmp_path / "mapped"), *options) == 0
+    assert qg.load(tmp_path / "mapped").graph.num_nodes == 120
+    answers = ["--out", str(tmp_path / "p")]
+    assert run_main("predict", str(tmp_path / "run"), *options, *answers) == 0
+    assert run_main("fit", *tables, *QUICK, "--limit", "1kB") == 2
+    assert "raise the limit: --limit" in capsys.readouterr().err

@@ -33,6 +33,7 @@ TIMES_THE_FILE = 20
 
 def main(cases: int, first: int, only: str | None) -> None:
     """Run all cases and print every finding."""
+    known = json.loads((Path(__file__).parent / "found.json").read_text())  # went wrong once
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         if only in {None, "hostile"}:
@@ -46,7 +47,7 @@ def main(cases: int, first: int, only: str | None) -> None:
             seed = fresh(folder / f"seed{place}")
             source = write(seed)
             read(source)  # warms up, and must work
-            for case in range(first, first + cases):
+            for case in (*known.get(form, ()), *range(first, first + cases)):
                 report(form, case, one_case(form, case, (seed, source, folder), read))
     print(json.dumps({"done": True}), flush=True)
 

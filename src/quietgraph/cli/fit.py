@@ -78,7 +78,16 @@ def fit(
     partitions = newer_of(partitions, parts)
     is_partitioned = distributed or partitions != "auto"
     name = method or (DEFAULT_IN_PARTITIONS if is_partitioned else DEFAULT_METHOD)
-    dataset = None if is_path(source) else source
+    reading = Reading(
+        columns=split_pairs("--column", columns),
+        nodes=nodes,
+        edges=edges,
+        unknown=unknown or [],
+        drop_dangling=drop_dangling,
+        limit=limit,
+    )
+    source = reading.name_of(source)
+    dataset = None if is_path(source) or reading.is_given else source
     model = _estimator(name, settings, dataset, seed)
     beside_it = parse_variants(filter(None, beside.split(",")))
     others = [variant.estimator(dataset, seed=seed) for variant in beside_it]
@@ -88,15 +97,6 @@ def fit(
     if out is not None:
         check_folder(out, overwrite=overwrite)
     with enter_world(distributed, model, alone=alone) as world:
-        reading = Reading(
-            columns=split_pairs("--column", columns),
-            nodes=nodes,
-            edges=edges,
-            unknown=unknown or [],
-            drop_dangling=drop_dangling,
-            limit=limit,
-        )
-        source = reading.name_of(source)
         observed, reference = _observe(source, setting, reading, seed=seed, data_root=data_root)
         if method is None and observed.graph.num_nodes > WHOLE_UP_TO:
             name = DEFAULT_IN_PARTITIONS

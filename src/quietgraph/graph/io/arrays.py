@@ -177,6 +177,8 @@ def _take_matrix(
         if not all(name in left for name in names):
             continue
         data, first, second, shape = (left.pop(name) for name in names)
+        _check_kind({names[0]: data}, "biuf", "real numbers", where)
+        data = data.astype(np.float32) if data.dtype == np.float16 else data  # SciPy has no half
         layout = left.pop(f"{start}format", "csr")
         with parsing(f"{where}: what {', '.join(names)} describe", "sparse matrix"):
             layout = layout.item() if isinstance(layout, np.ndarray) else layout

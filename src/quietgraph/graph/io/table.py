@@ -96,8 +96,10 @@ class _ParquetTable:
             parsing(self.path, "Parquet file"),
             pq.ParquetFile(self.path, read_dictionary=self.texts) as file,
         ):
-            # Without pandas' own notes in the file, which may hide columns in an index.
-            yield from (batch.replace_schema_metadata(None) for batch in file.iter_batches(_ROWS))
+            for batch in file.iter_batches(_ROWS):
+                batch.validate(full=True)  # texts that are UTF-8, places inside dictionaries
+                # Without pandas' own notes in the file, which may hide columns in an index.
+                yield batch.replace_schema_metadata(None)
 
     def place(self, row: int) -> str:
         return f"row {row + 1}"
