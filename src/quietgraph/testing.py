@@ -19,13 +19,11 @@ from quietgraph.methods import NodeClassifier, Task, load_model
 from quietgraph.params import parameters
 
 Method = type[NodeClassifier]
-_QUICK = {"epochs": 6, "warm_up": 2, "hidden": 16, "dim": 16, "steps": 6}
 
 
 def quick_parameters(method: Method) -> dict[str, Any]:
     """Return parameters that make a method fast, for checks that do not look at accuracy."""
-    known = parameters(method)
-    return {name: value for name, value in _QUICK.items() if name in known}
+    return dict(method.quick)
 
 
 def small_problem(seed: int = 0, *, num_nodes: int = 120) -> tuple[LabelledGraph, Any, Any]:

@@ -7,6 +7,7 @@ import pytest
 import quietgraph as qg
 from paths import ROOT
 from quietgraph.methods.registry import class_path
+from quietgraph.params import parameters
 
 OURS = [name for name, method in qg.METHODS.items() if class_path(method).startswith("quietgraph.")]
 
@@ -26,6 +27,17 @@ def test_a_method_has_a_test_of_its_own(name: str) -> None:
     tests = (path.read_text() for path in (ROOT / "tests" / "methods").rglob("test_*.py"))
     wanted = {method.__module__, f"qg.{method.__name__}", f'"{name}"'}
     assert any(word in text for text in tests for word in wanted)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_method_declares_citation_quick_settings_and_cost(name: str) -> None:
+    method = qg.get_method(name)
+    own = vars(method)
+    assert own["citation"].strip().endswith(".")
+    assert set(own["quick"]) <= set(parameters(method))
+    assert own["quick"]
+    assert own["cora_seconds"] > 0
+    method(**own["quick"])
 
 
 @pytest.mark.parametrize("name", OURS)

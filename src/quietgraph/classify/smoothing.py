@@ -9,7 +9,7 @@ from quietgraph.graph import CSR, Features, Graph
 from quietgraph.rng import torch_generator
 from quietgraph.types import UNKNOWN, Embeddings, Labels
 
-_HOMOPHILIC = 0.06  # mean cosine of neighbours' attributes up to which a graph is heterophilous
+_SIMILAR = 0.06  # mean cosine of neighbours' attributes up to which a graph is heterophilous
 _HOMOPHILOUS = 0.1  # adjusted homophily above which a graph is not heterophilous
 _FEWEST_EDGES = 20  # between labelled nodes, to tell
 _COMPARED = 10_000_000  # attribute values of sampled edges that are compared
@@ -127,9 +127,7 @@ def is_heterophilous(graph: Graph, labels: Labels) -> bool:
         nodes, places = torch.unique(ends, return_inverse=True)
         every = graph.features
         taken = every.take_rows(nodes).to_dense() if isinstance(every, CSR) else every[nodes]
-        return (
-            neighbour_similarity(places, F.normalize(taken, dim=1), generator=draws) <= _HOMOPHILIC
-        )
+        return neighbour_similarity(places, F.normalize(taken, dim=1), generator=draws) <= _SIMILAR
 
     return graph.once("neighbours differ", compute)
 

@@ -29,6 +29,7 @@ def methods(
         results.print(table)
     else:
         results.print(f"{name}: {facts[0]['summary']}")
+        results.print(facts[0]["citation"])
         table = Table("parameter", "type", "default", "meaning")
         for row in facts[0]["parameters"]:
             table.add_row(row["name"], row["type"], str(row["default"]), row["help"])
@@ -74,6 +75,7 @@ def _method_facts(name: str) -> dict[str, Any]:
     return {
         "name": name,
         "summary": summary,
+        "citation": method.citation,
         "inductive": method.is_inductive(),
         "parameters": rows,
     }

@@ -36,6 +36,9 @@ _OTHERS = {"learning_rate": 0.1, "weight_decay": None, "feature_norm": "l2", "ep
 class S2GC(NodeClassifier):
     """Linear classifier on low-pass filtered features (Zhu and Koniusz, 2021)."""
 
+    citation: ClassVar[str] = "Zhu and Koniusz: Simple spectral graph convolution. ICLR 2021."
+    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "steps": 6}
+    cora_seconds: ClassVar[float] = 1
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "citeseer": {"weight_decay": 1e-4, "epochs": 150},
         "pubmed": {"weight_decay": 2e-5},
@@ -58,7 +61,7 @@ class S2GC(NodeClassifier):
     steps: int = param(16, "steps of propagation (K)", low=1)
     own_share: float = param(0.05, "weight of a node's own features (alpha)", low=0, high=1)
     hidden: int = param(0, "width of a hidden layer before the classifier, 0 for none", low=0)
-    dropout: float = param(0.0, "share of the hidden layer dropped", low=0, high=0.99)
+    dropout: float = param(0.0, "fraction of the hidden layer dropped", low=0, high=0.99)
     feature_norm: str = param("l1", "scaling of feature rows", choices=("l2", "l1", "none"))
     epochs: int = param(100, "training epochs", low=1)
     patience: int | None = param(None, "epochs without better validation before stopping", low=1)

@@ -9,20 +9,12 @@ from quietgraph.bench.grid import parse_seeds
 from quietgraph.bench.protocol import Run
 from quietgraph.data.datasets import describe
 from quietgraph.errors import UnknownNameError
+from quietgraph.methods import get_method
 from quietgraph.paper.comparison import NOT_HERE, NOT_RUN
 
 SEEDS: Final = {"smoke": "0-1", "small": "1000-1004", "full": "1000-1009"}
 BUDGETS: Final = tuple(SEEDS)
 STAND_IN: Final = "digits"  # needs no files
-# Smoke cuts training short. The variant has a key of its own, so it never passes for a result.
-_CUTS: Final = {
-    "gcn": "epochs=10",
-    "s2gc": "epochs=10",
-    "sugrl": "epochs=3",
-    "tedgcn": "epochs=5:initial_depth=1",
-    "gcl-lrr": "epochs=2:warm_up=0",
-    "gcl-lr-attention": "epochs=2:warm_up=0",
-}
 
 
 @dataclass(frozen=True)
@@ -82,10 +74,14 @@ class Scope:
         return NOT_RUN if self.is_here(dataset) else NOT_HERE
 
     def variant(self, row: str) -> str:
-        """Return the method variant that a row runs: at smoke with its training cut short."""
+        """Return the method variant that a row runs: at smoke with the method's quick settings.
+
+        Such a variant has a key of its own, so that it never passes for a result.
+        """
         if self.budget != "smoke":
             return row
-        return f"{row}:{_CUTS[row.partition(':')[0]]}"
+        quick = get_method(row.partition(":")[0]).quick
+        return ":".join([row, *(f"{name}={value}" for name, value in quick.items())])
 
     def run(self, dataset: str, row: str, noise: str, seed: int) -> Run:
         """Return the run of a row under a noise setting."""

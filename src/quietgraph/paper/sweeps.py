@@ -15,17 +15,10 @@ from quietgraph.bench.store import Store
 from quietgraph.data.datasets import describe
 from quietgraph.data.noise_setting import NoiseSetting
 from quietgraph.errors import InvalidParameterError, UnknownNameError
-from quietgraph.methods import METHODS
+from quietgraph.methods import METHODS, get_method
 from quietgraph.paper.results import KINDS, Needs, Results, digest_of, store_path
 from quietgraph.paper.studies import StudyEngine, fold_numbers, theory_numbers
 
-# Seconds of a fit on Cora, one thread of a busy two-core machine; only where nothing is known yet.
-ROUGH_SECONDS: Final = {
-    "quiet": 13, "gcl-lr-attention": 11, "gcl-lrr": 11, "gcn": 5, "s2gc": 1, "gce": 7,
-    "unionnet": 10, "nrgnn": 32, "rtgnn": 48, "sugrl": 30, "merit": 66, "ariel": 33, "sfa": 45,
-    "sel-cl": 100, "jo-src": 165, "grand-plus": 120, "gfsa": 23, "hongat": 92, "crgnn": 12,
-    "cgnn": 8, "graphcl": 130, "tedgcn": 20,
-}  # fmt: skip
 _CUT: Final = 0.1  # a smoke's share of these
 _SECOND_STAGE: Final = 0.5  # seconds of a fit whose embeddings another run has left
 
@@ -158,4 +151,4 @@ def rough_seconds(run: Run) -> float:
     facts = (describe(name) for name in (run.dataset, "cora"))
     size, cora = (each.nodes + each.edges / 4 for each in facts)
     is_cut = "epochs" in run.variant.values
-    return ROUGH_SECONDS.get(run.variant.method, 30) * size / cora * (_CUT if is_cut else 1)
+    return get_method(run.variant.method).cora_seconds * size / cora * (_CUT if is_cut else 1)

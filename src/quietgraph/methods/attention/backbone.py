@@ -29,7 +29,7 @@ _DEEP = {"layers": 3, "heads": 4, "dim": 64, "dropout": 0.5, "deep": True, "weig
 
 @dataclass(kw_only=True, eq=False)
 class AttentionBackbone(NodeClassifier):
-    """Layers of graph attention, trained on the given labels (as GAT, Velickovic et al., 2018)."""
+    """Layers of graph attention, trained on observed labels (GAT, Velickovic et al., 2018)."""
 
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "pubmed": {"output_heads": 8, "weight_decay": 1e-3, "learning_rate": 0.01},
@@ -45,7 +45,7 @@ class AttentionBackbone(NodeClassifier):
     dim: int = param(8, "width of a head", low=1)
     output_heads: int = param(1, "attention heads of the last layer, averaged", low=1)
     deep: bool = param(False, "batch norm and residual connections")
-    dropout: float = param(0.6, "share of inputs and of attention dropped", low=0, high=0.99)
+    dropout: float = param(0.6, "fraction of inputs and of attention dropped", low=0, high=0.99)
     feature_norm: str = param("l1", "scaling of feature rows", choices=("l2", "l1", "none"))
     epochs: int = param(1000, "most training epochs", low=1)
     patience: int | None = param(100, "epochs without better validation before stopping", low=1)

@@ -26,7 +26,7 @@ def similar_neighbours(graph: Graph, *, order: int, most: int, weigh: bool = Tru
         graph: Where the nodes are; edge weights do not count.
         order: Steps within which candidates lie.
         most: Cap on the neighbours of a node, itself apart.
-        weigh: Whether likeness counts; else every candidate is alike 1.
+        weigh: Whether similarity counts; else every candidate is alike 1.
     """
     found = [
         _most_alike(candidates, start, most)
@@ -41,7 +41,7 @@ def similar_neighbours(graph: Graph, *, order: int, most: int, weigh: bool = Tru
 
 
 def _candidate_blocks(graph: Graph, order: int, weigh: bool) -> Iterator[tuple[int, _Sparse]]:
-    """Give the likeness of the candidates of a block of nodes, and its first node."""
+    """Give the similarity of the candidates of a block of nodes, and its first node."""
     step = _pattern(graph.adjacency.to_scipy() + scipy.sparse.identity(graph.num_nodes))
     near = _power(step, (order + 1) // 2)
     rest = _power(step, order // 2)

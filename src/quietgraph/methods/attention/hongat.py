@@ -13,13 +13,19 @@ from quietgraph.params import param
 @final
 @dataclass(kw_only=True, eq=False)
 class HONGAT(AttentionBackbone):
-    """Attention over high-order neighbours, masked by likeness (after Zhang et al., AAAI 2024).
+    """Attention over high-order neighbours, masked by similarity (after Zhang et al., AAAI 2024).
 
     Our reading of the published abstract, which is all we had: candidates are the nodes within a
     few steps, those with a less than mean share of common neighbours are masked, and attention
     weights are proportional to that share times the usual score.
     """
 
+    citation: ClassVar[str] = (
+        "Zhang et al.: HONGAT: Graph attention networks in the presence of high-order "
+        "neighbors. AAAI 2024."
+    )
+    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "dim": 16}
+    cora_seconds: ClassVar[float] = 92
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         **AttentionBackbone.presets,
         "citeseer": {"order": 3},

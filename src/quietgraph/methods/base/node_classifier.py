@@ -55,7 +55,10 @@ class NodeClassifier(metaclass=Parameterised):
     method that can answer for graphs not seen in `fit` also writes `_apply`.
     """
 
+    citation: ClassVar[str] = ""  # where the method was published
     presets: ClassVar[dict[str, dict[str, Any]]] = {}  # published settings by dataset
+    quick: ClassVar[dict[str, Any]] = {}  # settings of a very short fit, for checks
+    cora_seconds: ClassVar[float] = 30.0  # of a fit on Cora by one core, for rough estimates
     # Names what `_embed` computes without labels, None without such a stage; methods that share
     # the name share cached embeddings.
     first_stage: ClassVar[str | None] = None

@@ -77,14 +77,14 @@ class ViewPairs:
 
 @dataclass(kw_only=True, eq=False)
 class ContrastedBackbone(NodeClassifier):
-    """A graph convolution network trained on labels and on the likeness of two views."""
+    """A graph convolution network trained on labels and on the similarity of two views."""
 
     convolve: ClassVar[bool]  # whether the head is a graph convolution
 
     hidden: int = param(64, "width of the hidden layers", low=1)
-    dropout: float = param(0.5, "share of entries dropped between layers", low=0, high=0.99)
+    dropout: float = param(0.5, "fraction of entries dropped between layers", low=0, high=0.99)
     feature_norm: str = param("l1", "scaling of feature rows", choices=("l2", "l1", "none"))
-    temperature: float = param(0.5, "softness of the contrast between views", low=0.01)
+    temperature: float = param(0.5, "temperature of the contrast between views", low=0.01)
     anchors: int = param(500, "nodes contrasted in an epoch", low=2)
     epochs: int = param(200, "training epochs", low=1)
     patience: int | None = param(None, "epochs without better validation before stopping", low=1)

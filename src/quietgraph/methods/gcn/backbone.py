@@ -50,7 +50,7 @@ class GCNBackbone(NodeClassifier):
     """Two graph convolutions and a loss of the method's own."""
 
     hidden: int = param(64, "width of the hidden layer", low=1)
-    dropout: float = param(0.5, "share of entries dropped before each layer", low=0, high=0.99)
+    dropout: float = param(0.5, "fraction of entries dropped before each layer", low=0, high=0.99)
     feature_norm: str = param("l1", "scaling of feature rows", choices=("l2", "l1", "none"))
     epochs: int = param(200, "training epochs", low=1)
     patience: int | None = param(None, "epochs without better validation before stopping", low=1)

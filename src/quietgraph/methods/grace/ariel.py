@@ -47,6 +47,12 @@ class ARIEL(ContrastiveClassifier):
     their entries.
     """
 
+    citation: ClassVar[str] = (
+        "Feng et al.: Adversarial graph contrastive learning with information "
+        "regularization. WWW 2022."
+    )
+    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "hidden": 16, "dim": 16}
+    cora_seconds: ClassVar[float] = 33
     first_stage: ClassVar[str] = "ariel"
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "citeseer": {
@@ -88,11 +94,15 @@ class ARIEL(ContrastiveClassifier):
     activation: str = param("relu", "activation of both layers", choices=ACTIVATIONS)
     feature_norm: str = param("none", "scaling of feature rows", choices=("l2", "l1", "none"))
     sample: int = param(500, "nodes of the subgraph of a step", low=2)
-    temperature: float = param(0.4, "softness of the contrast between views", low=1e-3)
-    edge_drop_1: float = param(0.2, "share of edges dropped in view 1", low=0, high=1)
-    edge_drop_2: float = param(0.4, "share of edges dropped in view 2", low=0, high=1)
-    feature_mask_1: float = param(0.3, "share of feature columns masked in view 1", low=0, high=1)
-    feature_mask_2: float = param(0.4, "share of feature columns masked in view 2", low=0, high=1)
+    temperature: float = param(0.4, "temperature of the contrast between views", low=1e-3)
+    edge_drop_1: float = param(0.2, "fraction of edges dropped in view 1", low=0, high=1)
+    edge_drop_2: float = param(0.4, "fraction of edges dropped in view 2", low=0, high=1)
+    feature_mask_1: float = param(
+        0.3, "fraction of feature columns masked in view 1", low=0, high=1
+    )
+    feature_mask_2: float = param(
+        0.4, "fraction of feature columns masked in view 2", low=0, high=1
+    )
     attack_weight: float = param(0.5, "weight of the adversarial view (epsilon)", low=0)
     attack_steps: int = param(5, "steps of the attack", low=1)
     edge_step: float = param(200.0, "step size of the attack on edges (alpha)", low=0)

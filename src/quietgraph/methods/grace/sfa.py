@@ -68,6 +68,12 @@ class SFA(ContrastiveClassifier):
     epochs and the temperature on CiteSeer are ours.
     """
 
+    citation: ClassVar[str] = (
+        "Zhang et al.: Spectral feature augmentation for graph contrastive learning and "
+        "beyond. AAAI 2023."
+    )
+    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "hidden": 16, "dim": 16}
+    cora_seconds: ClassVar[float] = 45
     first_stage: ClassVar[str] = "sfa"
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "citeseer": {**view_rates((0.2, 0.0), (0.3, 0.2)), "temperature": 0.7},
@@ -81,12 +87,16 @@ class SFA(ContrastiveClassifier):
     dim: int = param(256, "width of the embeddings", low=1)
     feature_norm: str = param("l1", "scaling of feature rows", choices=("l2", "l1", "none"))
     power_steps: int = param(1, "power iterations of the augmentation, 0 for none (GRACE)", low=0)
-    temperature: float = param(0.4, "softness of the contrast between views", low=1e-3)
+    temperature: float = param(0.4, "temperature of the contrast between views", low=1e-3)
     anchors: int = param(700, "nodes contrasted in a step", low=2)
-    edge_drop_1: float = param(0.2, "share of edges dropped in view 1", low=0, high=1)
-    edge_drop_2: float = param(0.4, "share of edges dropped in view 2", low=0, high=1)
-    feature_mask_1: float = param(0.3, "share of feature columns masked in view 1", low=0, high=1)
-    feature_mask_2: float = param(0.4, "share of feature columns masked in view 2", low=0, high=1)
+    edge_drop_1: float = param(0.2, "fraction of edges dropped in view 1", low=0, high=1)
+    edge_drop_2: float = param(0.4, "fraction of edges dropped in view 2", low=0, high=1)
+    feature_mask_1: float = param(
+        0.3, "fraction of feature columns masked in view 1", low=0, high=1
+    )
+    feature_mask_2: float = param(
+        0.4, "fraction of feature columns masked in view 2", low=0, high=1
+    )
     epochs: int = param(200, "training epochs, a step each", low=1)
     learning_rate: float = param(5e-4, "step size of Adam", low=0)
     weight_decay: float = param(1e-5, "weight decay of Adam", low=0)

@@ -50,6 +50,11 @@ class GRANDPlus(NodeClassifier):
     All nodes outside training and validation, or a sample of them, are the unlabelled ones.
     """
 
+    citation: ClassVar[str] = (
+        "Feng et al.: GRAND+: Scalable graph random neural networks. WWW 2022."
+    )
+    quick: ClassVar[dict[str, Any]] = {"warm_up": 2, "hidden": 16, "steps": 6}
+    cora_seconds: ClassVar[float] = 120
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "citeseer": {
             "steps_away": 10, "teleport": 0.4, "hidden": 256, "input_dropout": 0.0,
@@ -71,15 +76,15 @@ class GRANDPlus(NodeClassifier):
 
     mixture: str = param("ppr", "weights of the steps", choices=("ppr", "avg", "single"))
     steps_away: int = param(20, "most steps of the propagation", low=0)
-    teleport: float = param(0.2, "chance that a walk stops at a step (ppr)", low=0.001, high=1)
+    teleport: float = param(0.2, "probability that a walk stops at a step (ppr)", low=0.001, high=1)
     neighbours: int = param(32, "terms kept of a node's propagation", low=1)
     threshold: float = param(1e-7, "part of a walk, per degree, that is let go", low=0)
     pool: int = param(10_000, "most unlabelled nodes used in training", low=1)
     layers: int = param(2, "layers of the perceptron", low=1)
     hidden: int = param(64, "width of the hidden layers", low=1)
-    input_dropout: float = param(0.5, "share of inputs dropped", low=0, high=0.99)
-    hidden_dropout: float = param(0.7, "share of hidden entries dropped", low=0, high=0.99)
-    node_dropout: float = param(0.5, "share of terms dropped in a propagation", low=0, high=0.99)
+    input_dropout: float = param(0.5, "fraction of inputs dropped", low=0, high=0.99)
+    hidden_dropout: float = param(0.7, "fraction of hidden entries dropped", low=0, high=0.99)
+    node_dropout: float = param(0.5, "fraction of terms dropped in a propagation", low=0, high=0.99)
     batch_norm: bool = param(False, "batch norm before each layer")
     node_norm: bool = param(False, "unit rows before each layer")
     feature_norm: str = param("l1", "scaling of feature rows", choices=("l2", "l1", "none"))

@@ -109,33 +109,33 @@ class LowRankContrast(NodeClassifier):
         "the embeddings to means of a k-means of every epoch, as printed",
         choices=("views", "embeddings"),
     )
-    prototype_temperature: float = param(0.3, "softness of the prototype loss (tau)", low=1e-3)
+    prototype_temperature: float = param(0.3, "temperature of the prototype loss (tau)", low=1e-3)
     rank_weight: float = param(1.0, "weight of the truncated nuclear norm (tau)", low=0)
-    rank_ratio: float = param(0.2, "share of directions left free (gamma)", low=0, high=1)
+    rank_ratio: float = param(0.2, "fraction of directions left free (gamma)", low=0, high=1)
     rank_scale: str = param(
         "mean",
         "truncated norm per node of unit rows, or the sum as printed",
         choices=("mean", "sum"),
     )
     edge_drop_1: float | None = param(
-        None, "share of edges dropped in view 1; none: 0.2, on dense graphs 0.5", low=0, high=1
+        None, "fraction of edges dropped in view 1; none: 0.2, on dense graphs 0.5", low=0, high=1
     )
     edge_drop_2: float | None = param(
-        None, "share of edges dropped in view 2; none: 0.4, on dense graphs 0.6", low=0, high=1
+        None, "fraction of edges dropped in view 2; none: 0.4, on dense graphs 0.6", low=0, high=1
     )
     feature_mask_1: float | None = param(
         None,
-        "share of feature columns masked in view 1; none: 0.3, on dense graphs 0.1",
+        "fraction of feature columns masked in view 1; none: 0.3, on dense graphs 0.1",
         low=0,
         high=1,
     )
     feature_mask_2: float | None = param(
         None,
-        "share of feature columns masked in view 2; none: 0.4, on dense graphs 0.1",
+        "fraction of feature columns masked in view 2; none: 0.4, on dense graphs 0.1",
         low=0,
         high=1,
     )
-    node_drop: float = param(0.0, "share of nodes dropped in each view", low=0, high=1)
+    node_drop: float = param(0.0, "fraction of nodes dropped in each view", low=0, high=1)
     edge_add: float = param(0.0, "random edges added in each view, per edge", low=0, high=1)
     epochs: int | None = param(
         None,

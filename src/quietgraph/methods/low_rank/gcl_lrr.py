@@ -1,7 +1,7 @@
 """GCL-LRR: contrastive embeddings kept low-rank, and a linear transductive classifier."""
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, ClassVar, final
 
 from quietgraph.methods.low_rank.contrast import LowRankContrast
 
@@ -10,3 +10,10 @@ from quietgraph.methods.low_rank.contrast import LowRankContrast
 @dataclass(kw_only=True, eq=False)
 class GCLLRR(LowRankContrast):
     """Low-rank contrastive embeddings, linear classifier (the paper's GCL-LRR)."""
+
+    citation: ClassVar[str] = (
+        "Graph contrastive learning with low-rank regularization and low-rank attention "
+        "for noisy node classification."
+    )
+    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "warm_up": 2, "hidden": 16, "dim": 16}
+    cora_seconds: ClassVar[float] = 11

@@ -26,13 +26,17 @@ class SiameseBackbone(NodeClassifier):
     hidden: int = param(256, "width of the hidden layers of projector and predictor", low=1)
     feature_norm: str = param("l1", "scaling of feature rows", choices=("l2", "l1", "none"))
     edge_change: float = param(
-        0.2, "share of edges exchanged for random ones in view 1", low=0, high=1
+        0.2, "fraction of edges exchanged for random ones in view 1", low=0, high=1
     )
-    feature_mask: float = param(0.5, "share of feature columns masked in each view", low=0, high=1)
+    feature_mask: float = param(
+        0.5, "fraction of feature columns masked in each view", low=0, high=1
+    )
     teleport: float = param(0.05, "return probability of the diffusion in view 2", low=0.01, high=1)
     cross_view: float = param(0.5, "weight of views against networks (beta)", low=0, high=1)
-    momentum: float = param(0.8, "share of itself the target keeps in a step", low=0, high=1)
-    temperature: float = param(1.0, "softness of the contrast", low=1e-3)
+    momentum: float = param(
+        0.8, "fraction of its parameters that the target keeps in a step", low=0, high=1
+    )
+    temperature: float = param(1.0, "temperature of the contrast", low=1e-3)
     sample: int = param(300, "nodes contrasted in a step", low=2)
     epochs: int = param(500, "training epochs of one step each", low=1)
     learning_rate: float = param(1e-3, "step size of Adam", low=0)

@@ -1,7 +1,7 @@
 """MERIT: two networks that recognise each other's nodes in two views, without a label."""
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import torch
 from torch import Tensor
@@ -34,6 +34,12 @@ class MERIT(SiameseBackbone):
     whole neighbourhood: the published windows of 2000 nodes lose most edges of larger graphs.
     """
 
+    citation: ClassVar[str] = (
+        "Jin et al.: Multi-scale contrastive siamese networks for self-supervised graph "
+        "representation learning. IJCAI 2021."
+    )
+    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "hidden": 16, "dim": 16}
+    cora_seconds: ClassVar[float] = 66
     first_stage: ClassVar[str] = "merit"
 
     classifier: str = probe_param()

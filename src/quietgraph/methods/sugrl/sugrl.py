@@ -56,6 +56,11 @@ _AMAZON = {
 class SUGRL(ContrastiveClassifier):
     """Margins to propagated and neighbouring nodes, no augmentation (SUGRL, Mo et al., 2022)."""
 
+    citation: ClassVar[str] = (
+        "Mo et al.: Simple unsupervised graph representation learning. AAAI 2022."
+    )
+    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "hidden": 16, "dim": 16}
+    cora_seconds: ClassVar[float] = 30
     first_stage: ClassVar[str] = "sugrl"
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "citeseer": {
@@ -100,7 +105,7 @@ class SUGRL(ContrastiveClassifier):
     propagation: str = param(
         "symmetric", "normalisation of the adjacency", choices=("symmetric", "row")
     )
-    dropout: float = param(0.3, "share of feature entries dropped", low=0, high=0.99)
+    dropout: float = param(0.3, "fraction of feature entries dropped", low=0, high=0.99)
     margin: float = param(0.8, "how much nearer positives must be (alpha)", low=0)
     slack: float = param(0.2, "how much farther strangers may be (beta)", low=0)
     negatives: int = param(4, "strangers per node and step", low=1)
