@@ -1,5 +1,6 @@
 """Commands whose options are known before the library is loaded, so that `--help` is instant."""
 
+import gc
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
@@ -17,6 +18,11 @@ def deferred(declaration: Callable[Options, None]) -> Callable[Options, None]:
 
     @wraps(declaration)
     def command(*args: Options.args, **options: Options.kwargs) -> None:
-        getattr(import_module(place), declaration.__name__)(*args, **options)
+        # What a module defines stays: looking for garbage in it costs a tenth of the command.
+        gc.disable()
+        carry_out = getattr(import_module(place), declaration.__name__)
+        gc.freeze()
+        gc.enable()
+        carry_out(*args, **options)
 
     return command

@@ -7,6 +7,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
 from quietgraph.diagnose import BoundTerms, Diagnosis, Projection
@@ -18,6 +19,7 @@ _DASHES = ("-", "--", "-.", ":")
 _THEMED = {"#c1121f": "--line-red", "#2f6fd0": "--line-blue"} | {
     colour: f"--line-{place}" for place, colour in enumerate(_COLOURS)
 }
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))  # same figure, same bytes
 
 
@@ -40,9 +42,10 @@ def spectra(diagnosis: Diagnosis) -> str:
     pairs = ((diagnosis.spectrum, "K"), (diagnosis.attended_spectrum, "after attention"))
     for index, (spectrum, label) in enumerate(pairs):
         shares = (spectrum.eigenvalues / spectrum.eigenvalues[0]).clamp_min(1e-9).numpy()
-        axes.semilogy(np.arange(1, len(shares) + 1), shares, label=label, **_style(index))
+        axes.plot(np.arange(1, len(shares) + 1), shares, label=label, **_style(index))
     axes.set_xlabel("rank")
     axes.set_ylabel("eigenvalue / largest")
+    _powers_of_ten(axes, along="y")
     axes.set_ylim(1e-6, 1.5)
     return _finish(figure, axes)
 
@@ -82,9 +85,10 @@ def projections(diagnosis: Diagnosis, *, labels: str = "right labels") -> str:
     figure, axes = _canvas()
     for name, projection, style in _projections(diagnosis, labels):
         scores = projection.scores.clamp_min(1e-9).numpy()
-        axes.semilogy(np.arange(1, len(scores) + 1), scores, label=name, **style)
+        axes.plot(np.arange(1, len(scores) + 1), scores, label=name, **style)
     axes.set_xlabel("rank")
     axes.set_ylabel("eigen-projection")
+    _powers_of_ten(axes, along="y")
     axes.set_ylim(bottom=1e-6)
     return _finish(figure, axes)
 
@@ -113,7 +117,8 @@ def bound_terms_curves(bound: BoundTerms) -> str:
     if bound.test_loss is not None:
         lines.append(("measured test loss", bound.test_loss, 2))
     for name, values, index in lines:
-        axes.semilogx(bound.steps.numpy(), values.numpy(), label=name, **_style(index))
+        axes.plot(bound.steps.numpy(), values.numpy(), label=name, **_style(index))
+    _powers_of_ten(axes, along="x")
     axes.set_xlabel("steps of gradient descent")
     axes.set_ylabel("loss per node")
     axes.set_ylim(bottom=0)
@@ -161,6 +166,14 @@ def _finish(figure: Figure, axes: Axes) -> str:
     if axes.get_lines():
         axes.legend(frameon=False, labelcolor=_INK)
     return to_svg(figure)
+
+
+def _powers_of_ten(axes: Axes, *, along: str) -> None:
+    """Make the x or y axis logarithmic, its labels plain text that is not typeset as math."""
+    axes.set(**{f"{along}scale": "log"})
+    axis = axes.xaxis if along == "x" else axes.yaxis
+    axis.set_major_formatter(lambda value, _: f"10{str(round(np.log10(value))).translate(_RAISED)}")
+    axis.set_minor_locator(NullLocator())
 
 
 def _style(index: int) -> dict[str, Any]:
