@@ -299,7 +299,7 @@ def test_a_row_is_explained_and_marked_on_the_map(page: Page) -> None:
     before = page.driver.execute_script("return document.getElementById('map').toDataURL()")
     page.every("#suspects tbody th")[1].click()
     assert page.column("node")[1] in page.the("#node-title").text
-    assert "did not see this label" in page.the("#node-why").text
+    assert "All evidence together" in page.the("#node-why").text
     wait_for(lambda: len(page.every("#node-columns dt")) == 3)
     assert page.every("#node-neighbours li")
     changed = "return document.getElementById('map').toDataURL() !== arguments[0]"

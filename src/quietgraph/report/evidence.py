@@ -43,17 +43,20 @@ class Evidence:
     def table(self) -> pd.DataFrame | None:
         """The user's own table of nodes as texts; None where the source has none."""
         table = read_node_table(Path(self.source)) if self.source else None
-        fits = table is not None and len(table) == self.observation.graph.num_nodes
-        return table if fits else None
+        if table is None:
+            return None
+        ids = table[self._id_name(table)].tolist()  # a table of edges, or a changed one, differs
+        return table if ids == [id_key(node) for node in self.observation.node_ids] else None
 
     @cached_property
     def id_column(self) -> str | None:
         """Name of the id column of the table."""
-        if self.table is None:
-            return None
+        return None if self.table is None else self._id_name(self.table)
+
+    def _id_name(self, table: pd.DataFrame) -> str:
         encoding = self.observation.encoding
         named = encoding.id_column if encoding else None
-        return named if named in self.table.columns else str(self.table.columns[0])
+        return str(named if named in table.columns else table.columns[0])
 
     @cached_property
     def label_column(self) -> str | None:

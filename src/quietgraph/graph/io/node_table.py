@@ -16,7 +16,8 @@ def read_node_table(source: Path) -> pd.DataFrame | None:
     """Return one row of texts per node, in the order of the graph; None where there is no table.
 
     Args:
-        source: A folder of tables, or a `.graphml` or `.gml` file; other formats have no columns.
+        source: A folder of tables, a table of nodes, or a `.graphml` or `.gml` file; other formats
+            have no columns.
     """
     if source.suffix in {".graphml", ".gml"} and source.is_file():
         from quietgraph.graph.io.networks import read_network  # noqa: PLC0415  (slow import)
@@ -26,6 +27,7 @@ def read_node_table(source: Path) -> pd.DataFrame | None:
         table.insert(0, ID_COLUMN, [id_key(node) for node in raw.ids or ()], allow_duplicates=True)
         return table
     nodes = [source / f"nodes{end}" for end in TABLE_ENDINGS if source.is_dir()]
+    nodes += [source] if source.suffix in TABLE_ENDINGS else []
     found = next((path for path in nodes if path.is_file()), None)
     if found is None:
         return None

@@ -119,7 +119,7 @@ function explain(data, row) {
   const [denied, confirmed] = shares("attributes");
   let attributes = "";
   if (denied !== null) attributes = isSame ? `A classifier on the attributes alone gives ${observed} ${percent(denied)}.` : `A classifier on the attributes alone gives ${suggested} ${percent(confirmed)} and ${observed} ${percent(denied)}.`;
-  const sure = `Models that did not see this label give ${suggested} ${percent(suspects.sure[row])}.`;
+  const sure = `All evidence together, this label included, gives ${suggested} ${percent(suspects.sure[row])}.`;
   return [sure, vote("neighbours", "labelled neighbours"), vote("nearest", "ten nearest labelled nodes"), attributes].join(" ");
 }
 

@@ -114,12 +114,13 @@ class SuspectTable {
     const put = (name, text) => { element.querySelector(`[data-is="${name}"]`).textContent = text; };
     put("node", points.id[row]);
     put("observed", classes[points.observed[row]]);
-    put("suggested", classes[suspects.suggested[row]]);
+    put("suggested", points.observed[row] === suspects.suggested[row] ? "—" : classes[suspects.suggested[row]]);
     put("score", suspects.score[row].toFixed(3));
     element.querySelector('[data-is="meter"]').style.setProperty("--share", (suspects.score[row] + 1) / 2);
     for (const voters of ["neighbours", "nearest"]) this.renderVotes(element, voters, row);
     if (suspects.wrong) put("wrong", suspects.wrong[row] ? "yes" : "no");
     element.classList.toggle("likely", Boolean(suspects.issue[row]));
+    element.classList.toggle("same", points.observed[row] === suspects.suggested[row]);
     for (const button of element.querySelectorAll("[data-choice]")) {
       button.setAttribute("aria-label", `${button.dataset.choice}: node ${points.id[row]}, ${classes[points.observed[row]]} to ${classes[suspects.suggested[row]]}`);
     }
@@ -130,10 +131,12 @@ class SuspectTable {
   renderVotes(element, voters, row) {
     const cell = element.querySelector(`[data-is="${voters}"]`);
     const [observed, suggested] = ["observed", "suggested"].map((name) => this.data.suspects[`${voters}_${name}`][row]);
-    cell.querySelector("span").textContent = observed === null ? "none" : `${Math.round(100 * observed)} : ${Math.round(100 * suggested)}`;
+    const isSame = this.data.points.observed[row] === this.data.suspects.suggested[row];
+    const rest = isSame ? "" : ` : ${Math.round(100 * suggested)}`;
+    cell.querySelector("span").textContent = observed === null ? "none" : `${Math.round(100 * observed)}${rest}`;
     const bar = cell.querySelector("i");
     bar.style.setProperty("--observed", observed ?? 0);
-    bar.style.setProperty("--suggested", suggested ?? 0);
+    bar.style.setProperty("--suggested", isSame ? 0 : suggested ?? 0);
   }
 
   renderDecision(element, row) {
