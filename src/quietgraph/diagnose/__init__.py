@@ -1,9 +1,9 @@
 """Stage 4, explain: how low-frequency, how complex, how trustworthy an embedding is."""
 
+from quietgraph.classify.label_issues.noise import NoiseEstimate, estimate_noise
 from quietgraph.diagnose.bound import BoundSettings, BoundTerms, bound_terms
 from quietgraph.diagnose.complexity import KernelComplexity, complexity_curve, kernel_complexity
 from quietgraph.diagnose.kernel import attended_embeddings, gram_eigenvalues
-from quietgraph.diagnose.noise import NoiseEstimate, estimate_noise
 from quietgraph.diagnose.projection import (
     Projection,
     label_projection,

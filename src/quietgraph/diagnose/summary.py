@@ -6,9 +6,9 @@ from typing import Any
 
 from torch import Tensor
 
+from quietgraph.classify.label_issues.noise import NoiseEstimate, estimate_noise
 from quietgraph.diagnose.bound import BoundSettings, BoundTerms, bound_terms
 from quietgraph.diagnose.kernel import Scale, attended_embeddings, gram_eigenvalues
-from quietgraph.diagnose.noise import NoiseEstimate, estimate_noise
 from quietgraph.diagnose.projection import Projection, label_projection, noise_projection
 from quietgraph.diagnose.spectrum import Spectrum, attended_eigenvalues, describe_spectrum
 from quietgraph.diagnose.targets import check_known

@@ -9,6 +9,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from quietgraph.classify.quality import Quality
 from quietgraph.errors import UnreadableFileError
 from quietgraph.files import whole_folder
 from quietgraph.graph import CSR, Graph
@@ -44,6 +45,8 @@ def save_model(model: NodeClassifier, folder: Path) -> Path:
         "history": model.history_,
         "notes": model.notes_,
         "seconds": model.seconds_,
+        "temperature": model.temperature_,
+        "quality": None if model.quality_ is None else model.quality_.to_dict(),
     }
     with whole_folder(folder) as scratch:
         save_file({name: value.contiguous() for name, value in tensors.items()}, scratch / _TENSORS)
@@ -111,6 +114,9 @@ def _restore(model: NodeClassifier, facts: dict[str, Any], tensors: dict[str, An
     model.state_ = _named(tensors, "state.")
     model.history_, model.notes_ = facts["history"], facts["notes"]
     model.seconds_ = facts["seconds"]
+    model.temperature_ = facts.get("temperature", 1.0)
+    quality = facts.get("quality")
+    model.quality_ = None if quality is None else Quality.from_dict(quality)
     chances = tensors.get("out_of_fold")
     model.out_of_fold_ = None if chances is None else chances.numpy()
     if chances is not None:

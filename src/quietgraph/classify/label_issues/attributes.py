@@ -1,12 +1,15 @@
-"""A second opinion on labels: a plain classifier on smoothed attributes, for nodes it did not see.
+"""Auxiliary classifiers on attributes, for labelled nodes they did not see.
 
-It shares nothing with the method that was fitted but the graph, so that its errors are others.
+They share nothing with the fitted method but the graph, so that their errors are others. One reads
+attributes averaged over neighbourhoods, one the node's own attributes, which tell more where
+neighbours differ.
 """
 
 from typing import Final
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from quietgraph.classify.label_issues.out_of_fold import out_of_fold
 from quietgraph.classify.logistic import logistic_path
@@ -15,36 +18,44 @@ from quietgraph.graph import Graph
 from quietgraph.rng import torch_generator
 from quietgraph.types import UNKNOWN, Labels, Probabilities, Scores
 
-_STRENGTH: Final = 2.0  # of the penalty
+_PENALTIES: Final = {"attributes": 2.0, "own": 0.5}
 _DIRECTIONS: Final = 256  # of the smoothed attributes that are kept
 _MOST_LABELS: Final = 20_000  # to learn from, a sample where there are more
 
 
-def attribute_opinion(
+def attribute_probabilities(
     graph: Graph, labels: Labels, num_classes: int, *, seed: int
-) -> Probabilities:
-    """Return, for each labelled node, the chances of its classes without its own label.
+) -> dict[str, Probabilities]:
+    """Return out-of-fold probabilities by smoothed `attributes` and by the `own` ones.
 
     Rows of nodes without a label are 0.
 
     Args:
         graph: With attributes.
-        labels: Given labels as class codes, -1 unknown [nodes].
+        labels: Observed labels as class codes, -1 unknown [nodes].
         num_classes: Number of classes.
         seed: For folds, samples and projections.
     """
-    smoothed = attributes_of(graph, seed=seed, most_columns=_DIRECTIONS)[1]
-    rows = smoothed - smoothed.mean(dim=0)
+    own, smooth = attributes_of(graph, seed=seed, most_columns=_DIRECTIONS)
+    smooth = smooth - smooth.mean(dim=0)
     draws = torch_generator(seed, "attribute directions")
-    rows = F.normalize(rows @ leading_directions(rows, _DIRECTIONS, generator=draws), dim=1)
+    smooth = F.normalize(smooth @ leading_directions(smooth, _DIRECTIONS, generator=draws), dim=1)
+    return {
+        name: _logistic_out_of_fold(rows, labels, num_classes, _PENALTIES[name], seed=seed)
+        for name, rows in {"attributes": smooth, "own": own}.items()
+    }
+
+
+def _logistic_out_of_fold(
+    rows: Tensor, labels: Labels, num_classes: int, penalty: float, *, seed: int
+) -> Probabilities:
     sample = torch_generator(seed, "labels to learn from")
 
     def learn(seen: Labels) -> Scores:
         known = (seen != UNKNOWN).nonzero().squeeze(1)
         if len(known) > _MOST_LABELS:
             known = known[torch.randperm(len(known), generator=sample)[:_MOST_LABELS]]
-        path = logistic_path(rows[known], seen[known], num_classes, (_STRENGTH,))
-        weight, bias = path[_STRENGTH]
+        weight, bias = logistic_path(rows[known], seen[known], num_classes, (penalty,))[penalty]
         return rows @ weight + bias
 
     return out_of_fold(labels, learn, num_classes, generator=torch_generator(seed, "folds"))

@@ -1,4 +1,4 @@
-"""Which given labels are probably wrong, and who speaks for and against them."""
+"""The table of suspects: which observed labels are probably wrong, and the evidence."""
 
 from typing import Any, Final
 
@@ -12,58 +12,56 @@ from quietgraph.errors import UnknownNameError
 from quietgraph.graph import CSR
 from quietgraph.types import UNKNOWN, Embeddings, Labels, Probabilities
 
-VOTERS: Final = ("neighbours", "nearest", "attributes")  # in the order of their columns
+VOTERS: Final = ("neighbours", "nearest", "attributes", "own")  # in the order of their columns
 COLUMNS: Final = ("plain", "evidence", "cleanlab")
 _MOST_VOTERS: Final = 20_000  # labelled nodes among which the nearest are looked for, at most
 _BLOCK: Final = 1024  # rows compared at once
 
 
 def suspect_table(
-    probabilities: Probabilities,
+    posterior: Probabilities,
     labels: Labels,
     classes: np.ndarray[Any, Any],
     *,
-    num_wrong: int | None = None,
+    flag: bool = True,
 ) -> pd.DataFrame:
     """Return the labelled nodes, most suspicious first.
 
-    Columns: node, given, suggested, score (probability of the likeliest other label less that of
-    the given one), given_probability, suggested_probability, is_issue. Another label is suggested
-    for the first `num_wrong` nodes, which are the issues, and wherever it is the likelier one.
+    Columns: node, given, suggested, score (posterior of the likeliest other class less that of
+    the observed one), p_wrong (1 less the posterior of the observed class), given_probability,
+    suggested_probability, is_issue. One posterior decides all: another label is suggested, the
+    score is above 0 and p_wrong above 0.5 for every issue, and every label with a likelier other
+    class is an issue, unless `flag` is False.
 
     Args:
-        probabilities: Out-of-fold, so that no node voted for itself [nodes, classes].
-        labels: Given labels as class codes, -1 unknown [nodes].
+        posterior: Of the true class, from evidence that did not use the own label, and from the
+            observed label [nodes, classes].
+        labels: Observed labels as class codes, -1 unknown [nodes].
         classes: Label value of each class code.
-        num_wrong: How many labels are probably wrong in all; None: all with a likelier rival.
+        flag: Whether labels may be called issues; False where the evidence cannot be trusted.
     """
-    known = (labels != UNKNOWN).cpu().numpy()
-    nodes = np.flatnonzero(known)
-    chances = probabilities.cpu().double().numpy()[nodes]
+    nodes = np.flatnonzero((labels != UNKNOWN).cpu().numpy())
+    chances = posterior.cpu().double().numpy()[nodes]
     given = labels.cpu().numpy()[nodes]
     rows = np.arange(len(nodes))
     others = chances.copy()
     others[rows, given] = -1.0
     rival = others.argmax(axis=1)
     score = others[rows, rival] - chances[rows, given]
-    order = np.argsort(-score, kind="stable")
-    is_issue = score > 0
-    if num_wrong is not None:
-        is_issue = np.zeros(len(nodes), dtype=bool)
-        is_issue[order[:num_wrong]] = True
-    suggested = np.where(is_issue | (score > 0), rival, given)
+    suggested = np.where(score > 0, rival, given)
     table = pd.DataFrame(
         {
             "node": nodes,
             "given": classes[given],
             "suggested": classes[suggested],
             "score": score,
+            "p_wrong": 1 - chances[rows, given],
             "given_probability": chances[rows, given],
             "suggested_probability": chances[rows, suggested],
-            "is_issue": is_issue,
+            "is_issue": (score > 0) & flag,
         }
     )
-    return table.iloc[order].reset_index(drop=True)
+    return table.iloc[np.argsort(-score, kind="stable")].reset_index(drop=True)
 
 
 def with_votes(table: pd.DataFrame, votes: dict[str, Tensor], classes: Any) -> pd.DataFrame:

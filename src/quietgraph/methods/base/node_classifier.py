@@ -12,26 +12,34 @@ import torch
 from torch import Tensor
 
 from quietgraph.classify import suspect_table
-from quietgraph.classify.label_issues.attributes import attribute_opinion
+from quietgraph.classify.calibration import calibrated
+from quietgraph.classify.label_issues.noise import estimate_noise
 from quietgraph.classify.label_issues.out_of_fold import out_of_fold
-from quietgraph.classify.label_issues.posterior import blend_opinions, likely_classes
+from quietgraph.classify.label_issues.posterior import label_posterior
 from quietgraph.classify.label_issues.suspects import (
     check_columns,
     cleanlab_columns,
-    nearest_shares,
-    neighbour_shares,
     with_votes,
 )
+from quietgraph.classify.quality import DISTRUST, Quality
 from quietgraph.data.datasets import DATASETS
 from quietgraph.data.observation import observe
-from quietgraph.diagnose import Diagnosis, diagnose_embedding, estimate_noise
+from quietgraph.diagnose import Diagnosis, diagnose_embedding
 from quietgraph.errors import (
     InvalidGraphError,
+    InvalidParameterError,
     NotFittedError,
     NotInductiveError,
     UnknownNameError,
 )
 from quietgraph.graph import Graph
+from quietgraph.methods.base.assessment import (
+    assess,
+    cross_fitted_temperature,
+    gather_evidence,
+    pooled_probabilities,
+    validation_temperature,
+)
 from quietgraph.methods.base.cache import Embedded
 from quietgraph.methods.base.task import Fitted, Task, make_task
 from quietgraph.methods.base.two_stage import Decision, fit_two_stages, stage_parameters
@@ -43,7 +51,7 @@ from quietgraph.params import (
     parameters,
 )
 from quietgraph.rng import derive_seed, torch_generator
-from quietgraph.types import UNKNOWN, Embeddings, Labels, Scores
+from quietgraph.types import UNKNOWN, Embeddings, Labels, Probabilities, Scores
 
 
 @dataclass(kw_only=True, eq=False)
@@ -70,6 +78,8 @@ class NodeClassifier(metaclass=Parameterised):
         default=None, init=False, repr=False
     )
     votes_: dict[str, Tensor] | None = field(default=None, init=False, repr=False)
+    quality_: Quality | None = field(default=None, init=False, repr=False)
+    temperature_: float = field(default=1.0, init=False, repr=False)  # of predict_proba
     loaded_: bool = field(default=False, init=False, repr=False)  # then the graph is not here
 
     def __post_init__(self) -> None:
@@ -138,15 +148,33 @@ class NodeClassifier(metaclass=Parameterised):
         self.seconds_ = time.perf_counter() - started
         return self
 
-    def predict(self, graph: Any = None) -> np.ndarray[Any, Any]:
-        """Return the likeliest label of every node, in the caller's own label values [nodes]."""
-        best = self._scores(graph).argmax(dim=1).numpy()
+    def predict(self, graph: Any = None, *, abstain: float | None = None) -> np.ndarray[Any, Any]:
+        """Return the likeliest label of every node, in the caller's own label values [nodes].
+
+        Args:
+            graph: A graph not seen in fit; by default the one of `fit`.
+            abstain: Least probability of an answer; below it the answer is None.
+        """
+        scores = self._scores(graph)
+        best = scores.argmax(dim=1).numpy()
         values: np.ndarray[Any, Any] = self.classes_[best]
-        return values
+        if abstain is None:
+            return values
+        if not 0 <= abstain <= 1:
+            raise InvalidParameterError(f"abstain must lie between 0 and 1, got {abstain}.")
+        confidence = calibrated(scores, self.temperature_).max(dim=1).values.numpy()
+        answers = values.astype(object)
+        answers[confidence < abstain] = None
+        return answers
 
     def predict_proba(self, graph: Any = None) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Return probabilities [nodes, classes], columns in the order of `classes_`."""
-        return self._scores(graph).double().softmax(dim=1).numpy()
+        """Return calibrated probabilities [nodes, classes], columns in the order of `classes_`.
+
+        After `fit` they are calibrated on its validation predictions, once `suspects()` or
+        `quality()` was called on out-of-fold predictions of all labelled nodes. The order of the
+        classes, and so `predict`, does not change.
+        """
+        return calibrated(self._scores(graph), self.temperature_).numpy()
 
     def embed(self, graph: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
         """Return the embeddings of a graph not seen in fit [nodes, dim]."""
@@ -155,58 +183,69 @@ class NodeClassifier(metaclass=Parameterised):
     def suspects(self, *, columns: str = "plain") -> pd.DataFrame:
         """Return the labelled nodes, most suspicious first, judged without their own labels.
 
-        Labels that a person has verified are not among them.
+        Labels that a person has verified are not among them. Where `quality()` says `do not
+        trust`, no label is called an issue, and `table.attrs["notice"]` says why.
 
         Args:
             columns: `plain`; `evidence` with the votes of labelled neighbours, of the nearest
-                labelled nodes and of a classifier on attributes too; `cleanlab` for cleanlab's
+                labelled nodes and of classifiers on attributes too; `cleanlab` for cleanlab's
                 columns and order.
         """
-        self._check_fitted()
         check_columns(columns)
-        if self.out_of_fold_ is None or self.votes_ is None:
-            self._check_graph_is_here()
-            self.out_of_fold_ = self._out_of_fold(self.task_)
-            self.votes_ = self._votes(self.task_)
-        labels = self.task_.labels
-        # Embeddings trained on the labels are no independent evidence about them.
-        barred = ("nearest",) if self.embeddings_use_labels else ()
-        heard = {name: votes for name, votes in self.votes_.items() if name not in barred}
-        told = blend_opinions(torch.from_numpy(self.out_of_fold_), labels, heard)
-        noise = estimate_noise(told, labels)
-        num_wrong = round(noise.rate * int((labels != UNKNOWN).sum()))
-        likely = likely_classes(told, labels, noise.transition)
+        quality = self.quality()
+        pooled, labels = self._pooled(), self.task_.labels
+        posterior = label_posterior(pooled, labels, estimate_noise(pooled, labels).transition)
+        flag = quality.verdict != DISTRUST
         verified = self.task_.verified
         asked = labels if verified is None else labels.masked_fill(verified, UNKNOWN)
-        table = suspect_table(likely, asked, self.classes_, num_wrong=num_wrong)
+        table = suspect_table(posterior, asked, self.classes_, flag=flag)
         if columns == "evidence":
-            return with_votes(table, self.votes_, self.classes_)
-        return cleanlab_columns(table) if columns == "cleanlab" else table
+            table = with_votes(table, self.votes_ or {}, self.classes_)
+        if columns == "cleanlab":
+            table = cleanlab_columns(table)
+        if not flag:
+            table.attrs["notice"] = " ".join((quality.sentences[0], *quality.advice))
+        return table
 
-    def _votes(self, task: Task) -> dict[str, Tensor]:
-        shape = (task.labels, task.num_classes)
-        draws = torch_generator(task.seed, "voters")
-        embeddings = torch.from_numpy(self.embeddings_)
-        return {
-            "neighbours": neighbour_shares(task.graph.adjacency, *shape),
-            "nearest": nearest_shares(embeddings, *shape, generator=draws),
-            "attributes": attribute_opinion(task.graph, *shape, seed=task.seed),
-        }
+    def quality(self) -> Quality:
+        """Return how far the model can be trusted, from out-of-fold predictions.
+
+        The first call of `quality()` or `suspects()` fits once per fold; later ones only read.
+        """
+        self._check_fitted()
+        if self.quality_ is None or self.out_of_fold_ is None:
+            self._check_graph_is_here()
+            task = self.task_
+            chances = self._out_of_fold(task)
+            self.out_of_fold_ = chances.numpy()
+            self.votes_ = gather_evidence(torch.from_numpy(self.embeddings_), task)
+            pooled = self._pooled()
+            self.temperature_ = cross_fitted_temperature(self.scores_, chances, pooled, task)
+            self.quality_ = assess(chances, pooled, task, self.temperature_)
+        return self.quality_
+
+    def _pooled(self) -> Probabilities:
+        return pooled_probabilities(
+            torch.from_numpy(self.out_of_fold_),
+            self.votes_ or {},
+            self.task_.labels,
+            with_nearest=not self.embeddings_use_labels,
+        )
 
     def diagnose(self) -> Diagnosis:
         """Return spectrum, kernel complexity, bound terms and the estimated label noise.
 
-        Nothing is trained: the noise is estimated from the out-of-fold probabilities that
-        `suspects()` leaves, and is None before that call. Observed labels count as right here,
+        Nothing is trained: the noise is estimated from the out-of-fold evidence that `suspects()`
+        leaves, and is None before that call. Observed labels count as right here,
         since no others are known.
         """
         self._check_fitted()
-        found = self.out_of_fold_
+        is_assessed = self.out_of_fold_ is not None
         return diagnose_embedding(
             torch.from_numpy(self.embeddings_),
             self.task_.labels,
             labelled=self.task_.train,
-            probabilities=None if found is None else torch.from_numpy(found),
+            probabilities=self._pooled() if is_assessed else None,
             features=self.classifier_features(),
         )
 
@@ -255,9 +294,10 @@ class NodeClassifier(metaclass=Parameterised):
         self.embeddings_ = fitted.embeddings.detach().cpu().numpy()
         self.state_ = {name: value.detach().cpu() for name, value in fitted.state.items()}
         self.history_, self.notes_ = fitted.history, fitted.notes
-        self.out_of_fold_, self.votes_, self.loaded_ = None, None, False
+        self.out_of_fold_, self.votes_, self.quality_, self.loaded_ = None, None, None, False
+        self.temperature_ = validation_temperature(self.scores_, task)
 
-    def _out_of_fold(self, task: Task) -> np.ndarray[Any, np.dtype[np.float64]]:
+    def _out_of_fold(self, task: Task) -> Probabilities:
         """Return, for every labelled node, probabilities of a fit that did not see its label."""
         fold_scores = self._fold_learner()
 
@@ -265,7 +305,7 @@ class NodeClassifier(metaclass=Parameterised):
             return fold_scores(replace(task.without(labels == UNKNOWN), labels=labels))
 
         draws = torch_generator(task.seed, "folds")
-        return out_of_fold(task.labels, learn, task.num_classes, generator=draws).numpy()
+        return out_of_fold(task.labels, learn, task.num_classes, generator=draws)
 
     def _fold_learner(self) -> Callable[[Task], Scores]:
         """Return what fits the labels of a fold; folds share a first stage that saw no label."""

@@ -38,8 +38,15 @@ class Task:
         return labels if self.verified is None else torch.where(self.verified, self.labels, labels)
 
     def without(self, nodes: Mask) -> "Task":
-        """Return the task with the labels of some nodes hidden and validation drawn anew."""
+        """Return the task with the labels of some nodes hidden.
+
+        The others stay training or validation nodes, so that what is measured on the hidden ones
+        holds for this task; where none of one kind is left, validation is drawn anew.
+        """
         labels = torch.where(nodes, torch.full_like(self.labels, UNKNOWN), self.labels)
+        train, validation = self.train & ~nodes, self.validation & ~nodes
+        if train.any() and validation.any():
+            return replace(self, labels=labels, train=train, validation=validation)
         split = split_labelled(labels, hold_out(labels, seed=self.seed))
         return replace(self, labels=labels, train=split.train, validation=split.validation)
 

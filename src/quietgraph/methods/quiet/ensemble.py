@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from torch import Tensor
 
 from quietgraph.classify.class_prior import mean_margin
-from quietgraph.classify.label_issues.posterior import likely_classes
+from quietgraph.classify.label_issues.posterior import label_posterior
 from quietgraph.diagnose import estimate_noise
 from quietgraph.errors import UnreadableFileError
 from quietgraph.methods.base.task import Task
@@ -168,6 +168,6 @@ def correct_labels(scores: Scores, task: Task) -> Labels:
     validation = task.validation
     noise = estimate_noise(probabilities[validation].cpu(), task.labels[validation].cpu())
     matrix = noise.transition.to(probabilities.device)
-    posterior = likely_classes(probabilities, task.labels, matrix)
+    posterior = label_posterior(probabilities, task.labels, matrix)
     corrected = torch.where(task.labels == UNKNOWN, UNKNOWN, posterior.argmax(dim=1))
     return task.keep_verified(corrected)

@@ -1,9 +1,9 @@
-"""How many of the given labels are wrong, and which class is taken for which.
+"""How many observed labels are wrong, and which class is mistaken for which.
 
-The one thing to lean on is that out-of-fold predictions do not know the node's own given label.
-Among the nodes of which the model is surest (the anchors) the predicted class is nearly always
-right, so the given labels there show the noise itself. Surer anchors are purer but fewer: the
-share that is kept is the one whose agreement is largest after one standard error is taken off.
+Out-of-fold predictions do not know the node's own label. On the most confident nodes (the anchors)
+the predicted class is nearly always right, so the observed labels there show the noise itself. More
+confident anchors are purer but fewer: the fraction that is kept is the one whose agreement is
+largest after one standard error is subtracted.
 """
 
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ def estimate_noise(probabilities: Probabilities, labels: Labels) -> NoiseEstimat
     )
     num_classes = probabilities.shape[1]
     counts = _count_pairs(predicted[kept], given[kept], num_classes)
-    transition = _smooth(counts)
+    transition = smooth_noise_matrix(counts)
     shares = predicted.bincount(minlength=num_classes) / len(predicted)
     rate = float((shares * (1 - transition.diagonal())).sum())
     num_anchors = int(kept.sum())
@@ -89,20 +89,21 @@ def _count_pairs(rows: Tensor, columns: Tensor, num_classes: int) -> Tensor:
     return pairs.bincount(minlength=num_classes**2).view(num_classes, num_classes).double()
 
 
-def _smooth(counts: Tensor) -> Tensor:
+def smooth_noise_matrix(counts: Tensor) -> Tensor:
     """Return T from the counts, drawn towards symmetric noise as far as the counts suggest it.
 
     The posterior mean under a Dirichlet prior around the symmetric matrix of the pooled rate,
     whose strength has the largest marginal likelihood.
     """
-    symmetric = _symmetric(float(1 - counts.trace() / counts.sum()), len(counts))
+    symmetric = symmetric_noise(float(1 - counts.trace() / counts.sum()), len(counts))
     priors = [strength * symmetric for strength in _STRENGTHS]
     prior = max(priors, key=lambda each: _evidence(counts, each))
     posterior = counts + prior
     return posterior / posterior.sum(dim=1, keepdim=True)
 
 
-def _symmetric(rate: float, num_classes: int) -> Tensor:
+def symmetric_noise(rate: float, num_classes: int) -> Tensor:
+    """Return T with one rate of wrong labels, spread evenly over the other classes."""
     rate = min(max(rate, _LEAST_RATE), 1 - _LEAST_RATE)
     matrix = torch.full((num_classes, num_classes), rate / (num_classes - 1), dtype=torch.float64)
     return matrix.fill_diagonal_(1 - rate)

@@ -1,0 +1,268 @@
+"""How far a fitted model can be trusted, from predictions that did not see the label."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Self, TypeAlias
+
+import numpy as np
+import torch
+from scipy.special import ndtr
+from torch import Tensor
+
+from quietgraph.classify.label_issues.noise import estimate_noise
+from quietgraph.types import UNKNOWN, Labels, Probabilities
+
+TRUST, CARE, DISTRUST = "trust", "with care", "do not trust"
+THRESHOLDS: Final = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # of the coverage curve
+_FEW_LABELS: Final = 20  # fewer cannot tell a good model from a lucky one
+_CHANCE_P: Final = 0.05  # above: agreement that chance may explain
+_TRUST_P: Final = 1e-4
+_TRUST_KAPPA: Final = 0.3  # least agreement beyond chance, at the lower end of the interval
+_TRUST_ACCURACY: Final = 0.65
+_LEAST_ACCURACY: Final = 0.5  # below, more predictions are wrong than right
+_RESAMPLES: Final = 100
+_MOST_NODES: Final = 5_000  # that the noise interval is resampled from
+_Z: Final = 1.96
+Interval: TypeAlias = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Out-of-fold predictions of at least some calibrated probability."""
+
+    probability: float
+    coverage: float  # fraction of the labelled nodes that have it
+    agreement: float  # fraction of these that agree with the observed label
+    estimated_accuracy: float  # mean calibrated probability of these
+
+
+@dataclass(frozen=True)
+class Quality:
+    """A statement of quality from out-of-fold predictions alone.
+
+    Attributes:
+        verdict: `trust`, `with care` or `do not trust`.
+        sentences: The statement in words.
+        advice: What to try next; empty where the verdict is `trust`.
+        num_labels: Observed labels.
+        accuracy: Out-of-fold agreement with observed labels.
+        accuracy_interval: Of 95 % (Wilson).
+        majority: Agreement of always answering the most frequent label.
+        chance: Expected agreement of the predictions with permuted labels.
+        p_value: Of a permutation test of the predicted probabilities.
+        balanced_accuracy: Mean agreement over classes.
+        estimated_accuracy: Estimated accuracy against true labels: mean calibrated probability.
+        noise_rate: Estimated fraction of wrong labels.
+        noise_interval: Of 95 %, from resampled nodes.
+        one_class: Whether every prediction is the same class.
+        unreached: Nodes to which no path leads from a labelled node.
+        coverage: Fraction and accuracy of predictions by least probability.
+    """
+
+    verdict: str
+    sentences: tuple[str, ...]
+    advice: tuple[str, ...]
+    num_labels: int
+    accuracy: float
+    accuracy_interval: Interval
+    majority: float
+    chance: float
+    p_value: float
+    balanced_accuracy: float
+    estimated_accuracy: float
+    noise_rate: float
+    noise_interval: Interval
+    one_class: bool
+    unreached: int
+    coverage: tuple[Coverage, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        plain = asdict(self)
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in plain.items()}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """Return the statement that `to_dict` wrote."""
+        values = {name: tuple(v) if isinstance(v, list) else v for name, v in plain.items()}
+        return cls(**values | {"coverage": tuple(Coverage(**row) for row in plain["coverage"])})
+
+
+def assess_quality(
+    probabilities: Probabilities,
+    pooled: Probabilities,
+    labels: Labels,
+    *,
+    generator: np.random.Generator,
+    unreached: int = 0,
+    hints: tuple[str, ...] = (),
+) -> Quality:
+    """Return the statement of quality of a model.
+
+    Args:
+        probabilities: Out-of-fold and calibrated [nodes, classes]; rows of 0 count as no answer.
+        pooled: Out-of-fold probabilities of the observed label from all evidence, from which the
+            noise is estimated [nodes, classes].
+        labels: Observed labels as class codes, -1 unknown [nodes].
+        generator: Resamples nodes for the interval of the noise rate.
+        unreached: Nodes to which no path leads from a labelled node.
+        hints: What to try next where the verdict is not `trust`.
+    """
+    known = labels != UNKNOWN
+    observed, chances = labels[known].numpy(), probabilities[known].numpy()
+    predicted = chances.argmax(axis=1)
+    predicted[chances.sum(axis=1) <= 0] = -1
+    hits = predicted == observed
+    frequency = np.bincount(observed, minlength=chances.shape[1]) / len(observed)
+    rate, interval = noise_interval(pooled[known], labels[known], generator)
+    facts: dict[str, Any] = {
+        "num_labels": len(observed),
+        "accuracy": float(hits.mean()),
+        "accuracy_interval": wilson_interval(int(hits.sum()), len(hits)),
+        "majority": float(frequency.max()),
+        "chance": float((frequency[predicted] * (predicted >= 0)).mean()),
+        "p_value": permutation_p(chances, observed),
+        "balanced_accuracy": float(
+            np.mean([hits[observed == code].mean() for code in np.unique(observed)])
+        ),
+        "estimated_accuracy": float(chances.max(axis=1).mean()),
+        "noise_rate": rate,
+        "noise_interval": interval,
+        "one_class": len(np.unique(predicted)) == 1,
+        "unreached": unreached,
+    }
+    verdict = _verdict(facts)
+    return Quality(
+        verdict=verdict,
+        sentences=_sentences(verdict, facts),
+        advice=() if verdict == TRUST else (*hints, *_advice(facts, chances.shape[1])),
+        coverage=_coverage(chances, hits),
+        **facts,
+    )
+
+
+def permutation_p(
+    probabilities: np.ndarray[Any, Any], observed: np.ndarray[Any, np.dtype[np.int64]]
+) -> float:
+    """Return the p-value of the summed probability of the observed labels under permuted labels.
+
+    Mean and variance over all permutations are exact (no sampling); the tail is normal.
+    """
+    count = len(observed)
+    if count < 2:
+        return 1.0
+    total = probabilities[np.arange(count), observed].sum()
+    frequency = np.bincount(observed, minlength=probabilities.shape[1]) / count
+    mean = count * float(probabilities.mean(axis=0) @ frequency)
+    centred = probabilities - probabilities.mean(axis=0)
+    centred -= (centred @ frequency)[:, None]
+    variance = count * float((centred**2).sum(axis=0) @ frequency) / (count - 1)
+    if variance <= 1e-12:
+        return 1.0
+    return float(1 - ndtr((total - mean) / math.sqrt(variance)))
+
+
+def wilson_interval(hits: int, count: int) -> Interval:
+    """Return the 95 % interval of a fraction."""
+    share, spread = hits / count, _Z**2 / count
+    middle = (share + spread / 2) / (1 + spread)
+    half = math.sqrt(share * (1 - share) * spread + spread**2 / 4) / (1 + spread)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def noise_interval(
+    probabilities: Probabilities, labels: Labels, generator: np.random.Generator
+) -> tuple[float, Interval]:
+    """Return the estimated noise rate and its 95 % interval over resampled nodes."""
+    found = estimate_noise(probabilities, labels)
+    size = min(len(labels), _MOST_NODES)
+    rates = []
+    for _ in range(_RESAMPLES):
+        drawn = torch.from_numpy(generator.integers(len(labels), size=size))
+        rates.append(estimate_noise(probabilities[drawn], labels[drawn]).rate)
+    low, high = np.quantile(rates, (0.025, 0.975))
+    # Few anchors without a disagreement leave resampling nothing to vary.
+    low = max(0.0, min(float(low), found.rate - _Z * found.standard_error))
+    high = min(1.0, max(float(high), found.rate + _Z * found.standard_error))
+    return found.rate, (low, high)
+
+
+def count_unreached(components: Tensor, labels: Labels) -> int:
+    """Return the number of nodes in components without a labelled node."""
+    reached = torch.unique(components[labels != UNKNOWN])
+    return int((~torch.isin(components, reached)).sum())
+
+
+def _verdict(facts: Mapping[str, Any]) -> str:
+    if (
+        facts["num_labels"] < _FEW_LABELS
+        or facts["one_class"]
+        or facts["p_value"] > _CHANCE_P
+        or facts["estimated_accuracy"] < _LEAST_ACCURACY
+    ):
+        return DISTRUST
+    chance = facts["chance"]
+    beyond = (facts["accuracy_interval"][0] - chance) / max(1 - chance, 1e-9)
+    if (
+        beyond >= _TRUST_KAPPA
+        and facts["p_value"] <= _TRUST_P
+        and facts["estimated_accuracy"] >= _TRUST_ACCURACY
+        and facts["accuracy_interval"][0] > facts["majority"]
+    ):
+        return TRUST
+    return CARE
+
+
+def _sentences(verdict: str, facts: Mapping[str, Any]) -> tuple[str, ...]:
+    low, high = facts["accuracy_interval"]
+    words = [
+        f"Out of fold, {facts['accuracy']:.0%} of {facts['num_labels']:,} observed labels are "
+        f"predicted (95 % interval {low:.0%} to {high:.0%}); permuted labels would give "
+        f"{facts['chance']:.0%}, the most frequent label {facts['majority']:.0%}.",
+        "Estimated label noise: {:.0%} ({:.0%} to {:.0%}); estimated accuracy against true "
+        "labels: {:.0%}.".format(
+            facts["noise_rate"], *facts["noise_interval"], facts["estimated_accuracy"]
+        ),
+    ]
+    if facts["unreached"]:
+        words.append(f"No path leads from a labelled node to {facts['unreached']:,} nodes.")
+    return (f"{_OPENINGS[verdict]}{_reason(verdict, facts)}.", *words)
+
+
+_OPENINGS: Final = {
+    TRUST: "These predictions can be trusted",
+    CARE: "Use these predictions with care",
+    DISTRUST: "Do not trust these predictions",
+}
+
+
+def _reason(verdict: str, facts: Mapping[str, Any]) -> str:
+    if verdict == TRUST:
+        return ""
+    if verdict == CARE:
+        return ": they are better than chance, and many are wrong"
+    if facts["num_labels"] < _FEW_LABELS:
+        return f": {facts['num_labels']} labels are too few to tell"
+    if facts["one_class"]:
+        return ": every node gets the same class"
+    if facts["p_value"] > _CHANCE_P:
+        return ": they agree with observed labels no better than chance"
+    return ": more of them are probably wrong than right"
+
+
+def _advice(facts: Mapping[str, Any], num_classes: int) -> tuple[str, ...]:
+    per_class = facts["num_labels"] / num_classes
+    if per_class < 20:
+        return (f"Label more nodes: there are {per_class:.0f} labels per class.",)
+    return ("Compare other methods, for example gcl-lr-attention, gcn and tedgcn.",)
+
+
+def _coverage(chances: np.ndarray[Any, Any], hits: np.ndarray[Any, Any]) -> tuple[Coverage, ...]:
+    largest, rows = chances.max(axis=1), []
+    for threshold in THRESHOLDS:
+        kept = largest >= threshold
+        if kept.any():
+            agreement, mean = float(hits[kept].mean()), float(largest[kept].mean())
+            rows.append(Coverage(threshold, float(kept.mean()), agreement, mean))
+    return tuple(rows)

@@ -1,0 +1,114 @@
+"""What a fitted model knows about its labels and itself, from predictions that did not see them."""
+
+from typing import Any, Final
+
+import numpy as np
+import torch
+from scipy.sparse.csgraph import connected_components
+from torch import Tensor
+
+from quietgraph.classify.calibration import calibrated, fit_temperature, log_probabilities
+from quietgraph.classify.label_issues.attributes import attribute_probabilities
+from quietgraph.classify.label_issues.noise import estimate_noise
+from quietgraph.classify.label_issues.pooling import pool_evidence
+from quietgraph.classify.label_issues.suspects import nearest_shares, neighbour_shares
+from quietgraph.classify.quality import Quality, assess_quality, count_unreached
+from quietgraph.graph import CSR, Graph
+from quietgraph.methods.base.task import Task
+from quietgraph.rng import numpy_generator, torch_generator
+from quietgraph.types import UNKNOWN, Embeddings, Labels, Probabilities, Scores
+
+_UNEVEN: Final = 100.0  # ratio of column sizes from which one column drowns the others
+
+
+def gather_evidence(embeddings: Embeddings, task: Task) -> dict[str, Tensor]:
+    """Return what others than the model say of each labelled node, by name [nodes, classes]."""
+    shape = (task.labels, task.num_classes)
+    draws = torch_generator(task.seed, "voters")
+    return {
+        "neighbours": neighbour_shares(task.graph.adjacency, *shape),
+        "nearest": nearest_shares(embeddings, *shape, generator=draws),
+        **attribute_probabilities(task.graph, *shape, seed=task.seed),
+    }
+
+
+def pooled_probabilities(
+    out_of_fold: Probabilities, evidence: dict[str, Tensor], labels: Labels, *, with_nearest: bool
+) -> Probabilities:
+    """Return probabilities of the observed labels from the model and all other evidence.
+
+    Args:
+        out_of_fold: Of the model [nodes, classes].
+        evidence: Of `gather_evidence`.
+        labels: Observed labels as class codes, -1 unknown [nodes].
+        with_nearest: Whether the nearest nodes in the embedding count: embeddings trained on the
+            labels are no independent evidence about them.
+    """
+    others = {name: rows for name, rows in evidence.items() if with_nearest or name != "nearest"}
+    return pool_evidence({"model": out_of_fold, **others}, labels).probabilities
+
+
+def validation_temperature(scores: Scores, task: Task) -> float:
+    """Return the temperature of a fit by its own validation predictions."""
+    held_out, labels = scores[task.validation].cpu(), task.labels[task.validation].cpu()
+    noise = estimate_noise(held_out.double().softmax(dim=1), labels)
+    return fit_temperature(held_out, labels, noise.transition)
+
+
+def cross_fitted_temperature(
+    scores: Scores, out_of_fold: Probabilities, pooled: Probabilities, task: Task
+) -> float:
+    """Return the temperature of a fit by labels that taught it nothing.
+
+    Validation nodes count with the predictions of the fit itself, training nodes with those of
+    the fold that did not see them.
+    """
+    rows = torch.where(
+        task.validation[:, None], scores.double().log_softmax(dim=1), log_probabilities(out_of_fold)
+    )
+    known = (task.labels != UNKNOWN) & (task.validation | (out_of_fold.sum(dim=1) > 0))
+    noise = estimate_noise(pooled, task.labels)
+    return fit_temperature(rows[known], task.labels[known], noise.transition)
+
+
+def assess(
+    out_of_fold: Probabilities, pooled: Probabilities, task: Task, temperature: float
+) -> Quality:
+    """Return the statement of quality of a fit by its out-of-fold probabilities."""
+    answered = out_of_fold.sum(dim=1, keepdim=True) > 0
+    chances = calibrated(log_probabilities(out_of_fold), temperature) * answered
+    return assess_quality(
+        chances,
+        pooled,
+        task.labels,
+        generator=numpy_generator(task.seed, "resampled labels"),
+        unreached=_unreached(task.graph, task.labels),
+        hints=tuple(_hints(task.graph, task.labels)),
+    )
+
+
+def _unreached(graph: Graph, labels: Labels) -> int:
+    components: Any = connected_components(graph.adjacency.to_scipy(), directed=False)[1]
+    return count_unreached(torch.from_numpy(components.astype(np.int64)), labels)
+
+
+def _hints(graph: Graph, labels: Labels) -> list[str]:
+    """Return what the graph itself suggests to try."""
+    hints = []
+    rows, columns = (end.cpu().long() for end in graph.edge_index)
+    both = (labels[rows] != UNKNOWN) & (labels[columns] != UNKNOWN) & (rows != columns)
+    if both.any():
+        frequency = labels[labels != UNKNOWN].bincount().double()
+        chance = float((frequency / frequency.sum()).square().sum())
+        homophily = float((labels[rows] == labels[columns])[both].double().mean())
+        if homophily < chance:
+            hints.append(
+                f"Edges join equal labels less often ({homophily:.0%}) than by chance "
+                f"({chance:.0%}): under heterophily try tedgcn."
+            )
+    if not isinstance(graph.features, CSR):
+        size = graph.features.double().square().mean(dim=0).sqrt()
+        size = size[size > 0]
+        if len(size) > 1 and float(size.max() / size.median()) > _UNEVEN:
+            hints.append("Scale the features: one column is far larger than the others.")
+    return hints
