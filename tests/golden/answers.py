@@ -47,7 +47,6 @@ def answer(method: str, problem: str, seed: int) -> dict[str, Any]:
         "embeddings": _digest(embeddings),
         "classes": np.bincount(predictions).tolist(),
         "norm": float(np.linalg.norm(embeddings.astype(np.float64))),
-        "largest": float(np.linalg.norm(model.predict_proba().max(axis=1))),
     }
 
 

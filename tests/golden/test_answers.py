@@ -32,7 +32,6 @@ def _compare(method: str, problem: str, seed: int) -> None:
     moved = sum(abs(a - b) for a, b in zip(stored["classes"], found["classes"], strict=True))
     assert moved <= 0.01 * total
     assert found["norm"] == pytest.approx(stored["norm"], rel=1e-3)
-    assert found["largest"] == pytest.approx(stored["largest"], rel=1e-3)
 
 
 @pytest.mark.parametrize("seed", golden.SEEDS)

@@ -25,6 +25,8 @@ def class_adjustment(scores: Scores, labels: Labels, *, generator: torch.Generat
         labels: Their labels, some of them wrong [nodes].
         generator: Draws the samples.
     """
+    if len(labels) < 2:  # nothing to draw samples from
+        return scores.new_zeros(scores.shape[1])
     order = torch.randperm(len(labels), generator=generator).to(labels.device)
     fold = order % _FOLDS
     samples = [fold != number for number in range(min(_FOLDS, len(labels)))]

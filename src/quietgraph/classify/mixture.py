@@ -64,7 +64,8 @@ def self_trained_ridge(rows: Embeddings, chances: Probabilities) -> tuple[Tensor
     middle = (weight * rows).sum(dim=0) / weight.sum()
     centred = rows - middle
     gram = centred.T @ (weight * centred) / len(rows)
-    penalty = gram.diagonal().mean() * torch.eye(len(gram), dtype=rows.dtype, device=rows.device)
+    size = gram.diagonal().mean().clamp_min(1e-12)  # rows without any attribute are all 0
+    penalty = size * torch.eye(len(gram), dtype=rows.dtype, device=rows.device)
     right = centred.T @ (weight * targets) / len(rows)
     solution: Tensor = torch.linalg.solve(gram + penalty, right)
     return solution, -(middle @ solution)

@@ -20,7 +20,6 @@ _CHANCE_P: Final = 0.05  # above: agreement that chance may explain
 _TRUST_P: Final = 1e-4
 _TRUST_KAPPA: Final = 0.3  # least agreement beyond chance, at the lower end of the interval
 _TRUST_ACCURACY: Final = 0.65
-_LEAST_ACCURACY: Final = 0.5  # below, more predictions are wrong than right
 _RESAMPLES: Final = 100
 _MOST_NODES: Final = 5_000  # that the noise interval is resampled from
 _Z: Final = 1.96
@@ -85,8 +84,11 @@ class Quality:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
         """Return the statement that `to_dict` wrote."""
-        values = {name: tuple(v) if isinstance(v, list) else v for name, v in plain.items()}
-        return cls(**values | {"coverage": tuple(Coverage(**row) for row in plain["coverage"])})
+        values: dict[str, Any] = {
+            name: tuple(v) if isinstance(v, list) else v for name, v in plain.items()
+        }
+        values["coverage"] = tuple(Coverage(**row) for row in plain["coverage"])
+        return cls(**values)
 
 
 def assess_quality(
@@ -195,12 +197,7 @@ def count_unreached(components: Tensor, labels: Labels) -> int:
 
 
 def _verdict(facts: Mapping[str, Any]) -> str:
-    if (
-        facts["num_labels"] < _FEW_LABELS
-        or facts["one_class"]
-        or facts["p_value"] > _CHANCE_P
-        or facts["estimated_accuracy"] < _LEAST_ACCURACY
-    ):
+    if facts["num_labels"] < _FEW_LABELS or facts["one_class"] or facts["p_value"] > _CHANCE_P:
         return DISTRUST
     chance = facts["chance"]
     beyond = (facts["accuracy_interval"][0] - chance) / max(1 - chance, 1e-9)
@@ -241,14 +238,12 @@ def _reason(verdict: str, facts: Mapping[str, Any]) -> str:
     if verdict == TRUST:
         return ""
     if verdict == CARE:
-        return ": they are better than chance, and many are wrong"
+        return ": they are better than chance, but many are probably wrong"
     if facts["num_labels"] < _FEW_LABELS:
         return f": {facts['num_labels']} labels are too few to tell"
     if facts["one_class"]:
         return ": every node gets the same class"
-    if facts["p_value"] > _CHANCE_P:
-        return ": they agree with observed labels no better than chance"
-    return ": more of them are probably wrong than right"
+    return ": they agree with observed labels no better than chance"
 
 
 def _advice(facts: Mapping[str, Any], num_classes: int) -> tuple[str, ...]:

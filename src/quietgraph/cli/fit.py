@@ -206,20 +206,22 @@ def _fit_all(
         observed = observed.drop(model.fit(observed).suspects(), drop_suspects)
     for one in [model, *others]:
         one.fit(observed)
-    model.suspects()
+        one.quality()
     return observed
 
 
 def _print_results(run: FitRun, folder: Path) -> None:
     scores = {"test accuracy": "test_accuracy", "macro-F1": "test_macro_f1"}
     if run.reference is None:
-        scores = {"agreement with held-out labels": "validation_accuracy"}
+        scores = {"out-of-fold agreement with observed labels": "out_of_fold_accuracy"}
     table = Table("method", *scores, "seconds", "settings")
     for row in run.comparison():
         numbers = [f"{row[name]:.3f}" for name in scores.values()]
         table.add_row(row["method"], *numbers, f"{row['seconds']:.1f}", escape(row["settings"]))
     results.print(table)
-    results.print(run.suspects_sentence())
+    for sentence in run.model.quality().sentences:
+        results.print(escape(sentence))
+    results.print(escape(run.suspects_sentence()))
     results.print(f"report: {folder / 'report.html'}")
 
 

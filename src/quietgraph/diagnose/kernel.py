@@ -47,7 +47,10 @@ def check_embeddings(embeddings: Embeddings, *, scale: Scale) -> None:
     if not bool(torch.isfinite(embeddings).all()):
         raise InvalidParameterError("embeddings must be finite, but some entries are NaN or inf.")
     if not bool(embeddings.any()):
-        raise InvalidParameterError("embeddings must not be zero everywhere: K would be zero.")
+        raise InvalidParameterError(
+            "embeddings must not be zero everywhere: K would be zero. Give the nodes features that "
+            "differ from 0."
+        )
 
 
 def row_blocks(embeddings: Embeddings, *, scale: Scale) -> Iterator[Tensor]:

@@ -15,6 +15,8 @@ from torch import Tensor
 
 from quietgraph.graph import CSR, Features, Graph
 
+_LARGE = 1e15  # squares of larger entries, and their sums, leave single precision
+
 
 def multiply(matrix: CSR, dense: Tensor) -> Tensor:
     """Return matrix @ dense; the gradient reaches `dense` [columns, dim]."""
@@ -152,4 +154,13 @@ def normalise_rows(features: Features, norm: str) -> Features:
         sums.index_add_(0, features.rows, features.values.abs().pow(power))
         length = sums.pow(1 / power)[features.rows]
         return features.with_values(features.values / length.clamp_min(1e-12))
-    return F.normalize(features, p=power, dim=1)
+    return _unit_rows(features, power)
+
+
+def _unit_rows(features: Tensor, power: int) -> Tensor:
+    rows = F.normalize(features, p=power, dim=1)
+    if bool((features.abs().amax(dim=1) < _LARGE).all()):
+        return rows
+    # The powers of such entries are beyond the numbers of single precision.
+    largest = features.abs().amax(dim=1, keepdim=True).clamp_min(1.0)
+    return F.normalize(features / largest, p=power, dim=1)

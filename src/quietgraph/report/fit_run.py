@@ -92,6 +92,7 @@ class FitRun:
                 "settings": self.settings(model),
                 "seconds": model.seconds_,
                 **scores,
+                **({} if self.reference else {"out_of_fold_accuracy": model.quality().accuracy}),
             }
             for model, scores in every.items()
         ]
@@ -101,14 +102,14 @@ class FitRun:
         return settings_words(model, None if self.reference is None else self.observation.name)
 
     def suspects_sentence(self) -> str:
-        """Return how many labels look wrong, and how many of those that are so are among them."""
+        """Return how many labels are probably wrong, and how many of the wrong ones are found."""
         table, wrong = self.suspects, self.wrong
-        accused = table[table["suggested"] != table["given"]]
-        looks = f"{len(accused)} of {len(table)} labels look wrong"
-        if not len(accused) and not wrong.any():
-            return f"None of {len(table)} labels looks wrong"
+        accused = table[table["is_issue"]]
+        if "notice" in table.attrs:
+            return f"No label is called wrong. {table.attrs['notice']}"
+        looks = f"{len(accused)} of {len(table)} labels are probably wrong"
         if not wrong.any():
-            return f"{looks}, {int(table['is_issue'].sum())} of them probably are"
+            return looks
         first = table.head(20)
         hits = int(wrong[first["node"]].sum())
         found = int(wrong[accused["node"]].sum())
@@ -147,6 +148,7 @@ class FitRun:
                 "changes": list(self.observation.changes),
             },
             "metrics": self.metrics,
+            "quality": self.model.quality().to_dict(),
             "chosen": self.model.notes_,
             "comparison": self.comparison(),
             "seconds_fit": self.model.seconds_,

@@ -1,10 +1,10 @@
-"""The second opinion: it never sees the label it judges, and it helps where it can."""
+"""Auxiliary classifiers on attributes never see the label they judge."""
 
 import pytest
 import torch
 
 from quietgraph.classify.label_issues import attributes as module
-from quietgraph.classify.label_issues.attributes import attribute_opinion
+from quietgraph.classify.label_issues.attributes import attribute_probabilities
 from quietgraph.graph import block_model
 from quietgraph.rng import numpy_generator
 
@@ -17,9 +17,9 @@ def problem() -> tuple:
     return made.graph, classes, labels
 
 
-def test_it_foretells_the_classes_of_labelled_nodes_alone() -> None:
+def test_it_predicts_the_classes_of_labelled_nodes_alone() -> None:
     graph, classes, labels = problem()
-    told = attribute_opinion(graph, labels, 3, seed=0)
+    told = attribute_probabilities(graph, labels, 3, seed=0)["attributes"]
     known = labels >= 0
     torch.testing.assert_close(told[known].sum(dim=1), torch.ones(int(known.sum())).double())
     assert (told[~known] == 0).all()
@@ -28,18 +28,20 @@ def test_it_foretells_the_classes_of_labelled_nodes_alone() -> None:
 
 def test_a_node_has_no_say_on_itself() -> None:
     graph, _, labels = problem()
-    told = attribute_opinion(graph, labels, 3, seed=0)
+    told = attribute_probabilities(graph, labels, 3, seed=0)["attributes"]
     sure = torch.where(labels >= 0, told.gather(1, labels.clamp_min(0)[:, None])[:, 0], 0.0)
     node = int(sure.argmax())
     labels[node] = (labels[node] + 1) % 3
-    again = attribute_opinion(graph, labels, 3, seed=0)
+    again = attribute_probabilities(graph, labels, 3, seed=0)["attributes"]
     assert int(again[node].argmax()) == int(told[node].argmax())
 
 
 def test_it_learns_from_a_sample_where_labels_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, _, labels = problem()
-    whole = attribute_opinion(graph, labels, 3, seed=0)
+    whole = attribute_probabilities(graph, labels, 3, seed=0)["attributes"]
     monkeypatch.setattr(module, "_MOST_LABELS", 30)
-    part = attribute_opinion(graph, labels, 3, seed=0)
+    part = attribute_probabilities(graph, labels, 3, seed=0)["attributes"]
     assert not torch.equal(whole, part)
-    torch.testing.assert_close(part, attribute_opinion(graph, labels, 3, seed=0))
+    torch.testing.assert_close(
+        part, attribute_probabilities(graph, labels, 3, seed=0)["attributes"]
+    )

@@ -4,13 +4,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from quietgraph.classify.label_issues.posterior import blend_opinions, likely_classes, undo_noise
+from quietgraph.classify.label_issues.posterior import label_posterior, noise_corrected
 from quietgraph.classify.label_issues.suspects import suspect_table
 
 PAIRS = torch.tensor([[0.6, 0.0, 0.4], [0.4, 0.6, 0.0], [0.0, 0.4, 0.6]]).double()
 
 
-def undo_noise_slow(told: list[float], transition: Tensor, steps: int) -> list[float]:
+def noise_corrected_slow(told: list[float], transition: Tensor, steps: int) -> list[float]:
     size = len(told)
     right = [1 / size] * size
     for _ in range(steps):
@@ -29,25 +29,25 @@ def draw_chances(count: int = 6) -> Tensor:
 
 def test_undoing_noise_equals_its_definition() -> None:
     told = draw_chances()
-    slow = torch.tensor([undo_noise_slow(row.tolist(), PAIRS, 4) for row in told])
-    torch.testing.assert_close(undo_noise(told, PAIRS, steps=4), slow.double())
+    slow = torch.tensor([noise_corrected_slow(row.tolist(), PAIRS, 4) for row in told])
+    torch.testing.assert_close(noise_corrected(told, PAIRS, steps=4), slow.double())
 
 
 def test_enough_steps_give_back_what_the_noise_was_put_on() -> None:
     right = draw_chances()
     torch.testing.assert_close(
-        undo_noise(right @ PAIRS, PAIRS, steps=5000), right, atol=1e-6, rtol=0
+        noise_corrected(right @ PAIRS, PAIRS, steps=5000), right, atol=1e-6, rtol=0
     )
 
 
 def test_without_noise_the_probabilities_stay() -> None:
     told = draw_chances()
-    torch.testing.assert_close(undo_noise(told, torch.eye(3)), told)
+    torch.testing.assert_close(noise_corrected(told, torch.eye(3)), told)
 
 
-def test_likely_classes_follow_bayes_rule() -> None:
+def test_label_posterior_follow_bayes_rule() -> None:
     told, labels = draw_chances(), torch.tensor([0, 1, 2, -1, 0, 1])
-    right, found = undo_noise(told, PAIRS), likely_classes(told, labels, PAIRS)
+    right, found = noise_corrected(told, PAIRS), label_posterior(told, labels, PAIRS)
     for node, label in enumerate(labels.tolist()):
         weight = torch.ones(3).double() if label < 0 else PAIRS[:, label]
         torch.testing.assert_close(found[node], right[node] * weight / (right[node] @ weight))
@@ -57,7 +57,7 @@ def test_an_impossible_rival_is_no_suspicion() -> None:
     told = torch.tensor([[0.3, 0.5, 0.2], [0.3, 0.2, 0.5]])  # class 1 is never taken for 2
     labels = torch.tensor([2, 2])
     plain = suspect_table(told, labels, np.arange(3)).set_index("node")["score"]
-    likely = likely_classes(told, labels, PAIRS)
+    likely = label_posterior(told, labels, PAIRS)
     found = suspect_table(likely, labels, np.arange(3)).set_index("node")["score"]
     assert plain[0] > 0
     assert found[0] < plain[0]
@@ -68,28 +68,5 @@ def test_symmetric_noise_keeps_the_order_of_two_classes() -> None:
     told = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.45, 0.55]])
     labels = torch.tensor([1, 1, 1, 1])
     noise = torch.tensor([[0.7, 0.3], [0.3, 0.7]])
-    likely = likely_classes(told, labels, noise)
+    likely = label_posterior(told, labels, noise)
     assert likely[:, 0].argsort().tolist() == told[:, 0].argsort().tolist()
-
-
-def test_votes_count_by_their_weight_and_nobody_is_no_vote() -> None:
-    told = torch.tensor([[0.5, 0.5], [0.5, 0.5]])
-    nobody = torch.full((1, 2), torch.nan)
-    votes = {
-        "nearest": torch.cat([torch.tensor([[1.0, 0.0]]), nobody]),
-        "neighbours": torch.cat([torch.tensor([[0.0, 1.0]]), nobody]),
-    }
-    found = blend_opinions(told, torch.tensor([0, 1]), votes)
-    expected = torch.tensor([[0.75, 0.625], [0.5, 0.5]]).double()
-    torch.testing.assert_close(found, expected / expected.sum(dim=1, keepdim=True))
-
-
-def test_a_second_opinion_counts_double_and_hardly_where_it_is_worse() -> None:
-    labels = torch.tensor([0, 1, 0, 1, -1])
-    told = torch.tensor([[0.6, 0.4], [0.4, 0.6]] * 2 + [[0.0, 0.0]])
-    as_good = torch.tensor([[0.9, 0.1], [0.1, 0.9]] * 2 + [[0.0, 0.0]])
-    found = blend_opinions(told, labels, {"attributes": as_good})
-    torch.testing.assert_close(found[0], torch.tensor([0.8, 0.2]).double())
-    assert found[4].tolist() == [0, 0]
-    worse = blend_opinions(told, labels, {"attributes": as_good.flip(1)})
-    torch.testing.assert_close(worse, told.double(), atol=1e-6, rtol=0)

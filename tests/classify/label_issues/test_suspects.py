@@ -80,16 +80,15 @@ def test_neighbours_vote_by_the_weight_of_their_edge() -> None:
     assert shares[4].isnan().all()
 
 
-def test_issues_are_as_many_as_are_probably_wrong() -> None:
-    chances = torch.tensor([[0.9, 0.1], [0.8, 0.2], [0.6, 0.4], [0.1, 0.9]])
+def test_one_posterior_decides_flag_score_and_suggestion() -> None:
+    posterior = torch.tensor([[0.9, 0.1], [0.8, 0.2], [0.6, 0.4], [0.1, 0.9]])
     labels, classes = torch.tensor([1, 1, 1, 1]), np.array(["a", "b"])
-    assert suspect_table(chances, labels, classes)["is_issue"].tolist() == [True] * 3 + [False]
-    few = suspect_table(chances, labels, classes, num_wrong=2)
-    assert few["is_issue"].tolist() == [True, True, False, False]
-    assert few["suggested"].tolist() == ["a", "a", "a", "b"]
-    every = suspect_table(chances, labels, classes, num_wrong=4)
-    assert every["is_issue"].all()
-    assert (every["suggested"] == "a").all()
+    table = suspect_table(posterior, labels, classes)
+    assert table["is_issue"].tolist() == [True] * 3 + [False]
+    assert (table["is_issue"] == (table["score"] > 0)).all()
+    assert (table["is_issue"] == (table["suggested"] != table["given"])).all()
+    assert (table["p_wrong"][table["is_issue"]] > 0.5).all()
+    assert not suspect_table(posterior, labels, classes, flag=False)["is_issue"].any()
 
 
 def test_evidence_adds_votes_that_are_shares(model: NodeClassifier) -> None:

@@ -1,0 +1,125 @@
+"""Do suspects find the wrong labels? Against cleanlab fed with a GCN or a logistic regression.
+
+    python studies/suspects.py --datasets cora,citeseer,digits --seeds 3000-3009 --rows rows.jsonl
+
+All labelled nodes, training and validation, are judged: area under the ROC curve, average
+precision, and precision of the flagged labels. cleanlab gets out-of-fold probabilities of a GCN
+with the same folds (`--methods gcn`) or of scikit-learn's logistic regression on the attributes
+(always); its self-confidence and its normalised margin are both shown. Finished rows are kept.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from cleanlab.rank import get_label_quality_scores
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
+import quietgraph as qg
+from quietgraph.bench.grid import parse_seeds
+from quietgraph.data.datasets import load_benchmark
+from quietgraph.methods import EmbeddingCache, use_cache
+
+RIVALS = ("self_confidence", "normalized_margin")
+Array = np.ndarray[Any, Any]
+
+
+def measure(wrong: Array, score: Array, flagged: Array | None = None) -> dict[str, float]:
+    """Return how well a score tells wrong labels from right ones."""
+    found = {
+        "auroc": float(roc_auc_score(wrong, score)),
+        "average_precision": float(average_precision_score(wrong, score)),
+    }
+    if flagged is not None:
+        precision = float(wrong[flagged].mean()) if flagged.any() else float("nan")
+        found |= {"flagged": int(flagged.sum()), "precision": precision, "wrong": int(wrong.sum())}
+    return found
+
+
+def cleanlab_rows(name: str, codes: Array, chances: Array, wrong: Array) -> dict[str, Any]:
+    """Return the measures of cleanlab's label qualities."""
+    chances = chances.clip(1e-9)
+    chances = chances / chances.sum(axis=1, keepdims=True)
+    return {
+        f"{name} + cleanlab {method}": measure(
+            wrong, 1 - get_label_quality_scores(codes, chances, method=method)
+        )
+        for method in RIVALS
+    }
+
+
+def logistic_rows(graph: qg.Graph, codes: Array, known: Array, wrong: Array, seed: int) -> Any:
+    """Return the measures of cleanlab with a logistic regression on the attributes."""
+    rows = graph.features
+    dense = np.asarray(rows if torch.is_tensor(rows) else rows.to_dense())[known]
+    folds = min(5, int(np.bincount(codes).min()))
+    if folds < 2:
+        return {}
+    split = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    model = LogisticRegression(max_iter=300)
+    chances = cross_val_predict(model, dense, codes, cv=split, method="predict_proba")
+    return cleanlab_rows("logistic", codes, chances, wrong)
+
+
+def study(dataset: str, noise: str, seed: int, methods: list[str]) -> dict[str, Any]:
+    """Return the measures of every contender on one draw."""
+    clean, reference = load_benchmark(dataset, seed=seed)
+    observed = qg.apply_noise(clean, qg.parse_noise(noise), seed=seed)
+    found: dict[str, Any] = {}
+    for method in methods:
+        model = qg.get_method(method).for_dataset(dataset, seed=seed).fit(observed)
+        table = model.suspects().sort_values("node")
+        known, codes = table["node"].to_numpy(), model.task_.labels.numpy()
+        wrong = reference.wrong(observed).numpy()[known]
+        if not found:
+            found |= logistic_rows(observed.graph, codes[known], known, wrong, seed)
+        found[method] = measure(wrong, table["score"].to_numpy(), table["is_issue"].to_numpy())
+        if method == "gcn":
+            found |= cleanlab_rows("gcn", codes[known], model.out_of_fold_[known], wrong)
+    return found
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    """Print means and numbers of draws."""
+    frame = pd.DataFrame(rows)
+    groups = frame.groupby(["dataset", "noise", "score"])
+    table = groups[["auroc", "average_precision", "precision", "flagged", "wrong"]].mean().round(3)
+    print(table.assign(n=groups.size()).to_string())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--datasets", default="cora,citeseer,digits,texas")
+    parser.add_argument("--noise", default="symmetric:0.2,symmetric:0.4,asymmetric:0.4")
+    parser.add_argument("--methods", default="gcl-lr-attention,gcn")
+    parser.add_argument("--seeds", default="3000-3009")
+    parser.add_argument("--rows", type=Path, default=Path("suspects.jsonl"))
+    parser.add_argument("--cache", type=Path, default=Path("cache"))
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    stored = options.rows.read_text().splitlines() if options.rows.exists() else []
+    rows = [json.loads(line) for line in stored]
+    done = {(row["dataset"], row["noise"], row["seed"]) for row in rows}
+    with use_cache(EmbeddingCache(options.cache)), options.rows.open("a") as file:
+        for seed in parse_seeds(options.seeds):
+            for dataset in options.datasets.split(","):
+                for noise in options.noise.split(","):
+                    if (dataset, noise, seed) in done:
+                        continue
+                    key = {"dataset": dataset, "noise": noise, "seed": seed}
+                    found = study(dataset, noise, seed, options.methods.split(","))
+                    fresh = [key | {"score": name} | row for name, row in found.items()]
+                    file.writelines(json.dumps(row) + "\n" for row in fresh)
+                    file.flush()
+                    rows += fresh
+    show(rows)
+
+
+if __name__ == "__main__":
+    main()
