@@ -8,6 +8,7 @@ from torch.utils.checkpoint import checkpoint
 from quietgraph.types import Embeddings, Scalar
 
 _BLOCK = 2048
+_LEAST_NORM = 1e-6  # rows that are shorter count as zero: gradients of their direction explode
 
 
 def info_nce(
@@ -32,7 +33,7 @@ def info_nce(
     """
     # Scaling the rows divides every similarity by the temperature at the cost of one pass.
     scale = temperature**-0.5
-    first, second = F.normalize(first, dim=1) * scale, F.normalize(second, dim=1) * scale
+    first, second = (F.normalize(each, dim=1, eps=_LEAST_NORM) * scale for each in (first, second))
     if len(first) <= block_size:
         total = _all_costs(first, second, intra_view)
     else:  # similarities are recomputed in the backward pass instead of kept
