@@ -209,6 +209,7 @@ def _read_npz(root: Path, file: str) -> RawDataset:
 
 
 def _read_arxiv(root: Path) -> RawDataset:
+    os.environ.setdefault("OUTDATED_IGNORE", "1")  # ogb asks for newer versions when imported
     try:
         from ogb.io.read_graph_raw import read_csv_graph_raw  # noqa: PLC0415
         from ogb.utils.url import download_url, extract_zip  # noqa: PLC0415
