@@ -83,6 +83,30 @@ def attributes_of(graph: Graph, *, seed: int, most_columns: int = 1024) -> tuple
     return graph.once("attributes", compute)
 
 
+def attribute_directions(
+    graph: Graph, rank: int, *, seed: int, most_columns: int = 1024
+) -> tuple[Tensor, Tensor]:
+    """Return the mean of the smoothed attributes [columns] and their directions [columns, rank].
+
+    The leading directions of `attributes_of` less the mean, kept with the graph as these are.
+
+    Args:
+        graph: With attributes.
+        rank: Number of directions.
+        seed: Of the random projection and of the start of the iteration.
+        most_columns: Attributes of large graphs that are wider are projected on so many.
+    """
+
+    def compute() -> tuple[Tensor, Tensor]:
+        smoothed = attributes_of(graph, seed=seed, most_columns=most_columns)[1]
+        mean, draws = smoothed.mean(dim=0), torch_generator(seed, "attribute directions")
+        return mean, leading_directions(smoothed - mean, rank, generator=draws)
+
+    if graph.num_nodes * graph.num_features > _EXACT_ENTRIES:
+        return compute()
+    return graph.once(("attribute directions", rank, seed), compute)
+
+
 def neighbour_similarity(
     edges: Tensor, attributes: Tensor, *, most_edges: int = 5000, generator: torch.Generator
 ) -> float:

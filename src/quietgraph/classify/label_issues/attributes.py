@@ -13,7 +13,7 @@ from torch import Tensor
 
 from quietgraph.classify.label_issues.out_of_fold import out_of_fold
 from quietgraph.classify.logistic import logistic_path
-from quietgraph.classify.smoothing import attributes_of, leading_directions
+from quietgraph.classify.smoothing import attribute_directions, attributes_of
 from quietgraph.graph import Graph
 from quietgraph.rng import torch_generator
 from quietgraph.types import UNKNOWN, Labels, Probabilities, Scores
@@ -37,9 +37,8 @@ def attribute_probabilities(
         seed: For folds, samples and projections.
     """
     own, smooth = attributes_of(graph, seed=seed, most_columns=_DIRECTIONS)
-    smooth = smooth - smooth.mean(dim=0)
-    draws = torch_generator(seed, "attribute directions")
-    smooth = F.normalize(smooth @ leading_directions(smooth, _DIRECTIONS, generator=draws), dim=1)
+    mean, directions = attribute_directions(graph, _DIRECTIONS, seed=seed, most_columns=_DIRECTIONS)
+    smooth = F.normalize((smooth - mean) @ directions, dim=1)
     return {
         name: _logistic_out_of_fold(rows, labels, num_classes, _PENALTIES[name], seed=seed)
         for name, rows in {"attributes": smooth, "own": own}.items()

@@ -11,14 +11,12 @@ from quietgraph.classify import (
     attention_matrix,
     centre_rows,
     cluster_projection,
-    leading_directions,
     mean_direction,
     smooth_rows,
 )
-from quietgraph.classify.smoothing import attributes_of
+from quietgraph.classify.smoothing import attribute_directions, attributes_of
 from quietgraph.embed import normalised_adjacency
 from quietgraph.graph import Graph
-from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings
 
 # Saved models name a kind by its position: add new ones at the end.
@@ -38,9 +36,7 @@ _CLUSTER_RANK: Final = 50  # directions in which clusters are searched
 def prepare_features(embeddings: Embeddings, graph: Graph, seed: int) -> dict[str, Tensor]:
     """Return the statistics of all nodes that `make_features` needs, by name."""
     attributes = attributes_of(graph, seed=seed)[1]
-    mean = attributes.mean(dim=0)
-    draws = torch_generator(seed, "attribute directions")
-    directions = leading_directions(attributes - mean, _ATTRIBUTES, generator=draws)
+    mean, directions = attribute_directions(graph, _ATTRIBUTES, seed=seed)
     own = F.normalize((attributes - mean) @ directions, dim=1)
     centre = mean_direction(embeddings)
     smooth = smooth_rows(normalised_adjacency(graph), centre_rows(embeddings, centre))
