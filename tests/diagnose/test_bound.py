@@ -16,7 +16,7 @@ ROWS = torch.eye(2)[RIGHT]  # K_LL has the eigenvalue 2 twice, K the eigenvalue 
 
 @pytest.fixture(scope="module")
 def study() -> ModuleType:
-    path = ROOT / "benchmarks" / "diagnostics.py"
+    path = ROOT / "studies" / "diagnostics.py"
     spec = importlib.util.spec_from_file_location("benchmark_diagnostics", path)
     assert spec is not None
     assert spec.loader is not None

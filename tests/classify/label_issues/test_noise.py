@@ -12,7 +12,7 @@ from quietgraph.errors import InvalidLabelsError
 
 @pytest.fixture(scope="module")
 def study() -> ModuleType:
-    path = ROOT / "benchmarks" / "diagnostics.py"
+    path = ROOT / "studies" / "diagnostics.py"
     spec = importlib.util.spec_from_file_location("benchmark_diagnostics", path)
     assert spec is not None
     assert spec.loader is not None
