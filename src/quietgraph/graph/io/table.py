@@ -29,13 +29,16 @@ class Table(Protocol):
     """
 
     @property
-    def where(self) -> str: ...  # noqa: D102
+    def where(self) -> str:
+        """The file, for messages."""
 
     @property
-    def names(self) -> Sequence[str]: ...  # noqa: D102
+    def names(self) -> Sequence[str]:
+        """Names of the columns."""
 
     @property
-    def typed(self) -> bool: ...  # noqa: D102
+    def typed(self) -> bool:
+        """Whether cells have types; those of CSV are texts."""
 
     def pieces(self) -> Iterator[pa.RecordBatch]:
         """Yield all rows, some at a time."""
