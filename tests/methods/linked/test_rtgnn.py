@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from quietgraph.data.observation import observe
 from quietgraph.graph import block_model
 from quietgraph.methods.base.task import make_task
 from quietgraph.methods.linked import rtgnn
@@ -42,7 +43,7 @@ def test_incoming_weights_sum_to_one_for_the_wanted_nodes() -> None:
 @pytest.mark.parametrize("published", [False, True])
 def test_an_unlabelled_node_receives_from_the_labelled_nodes_that_list_it(published: bool) -> None:
     drawn = block_model(120, num_classes=3, generator=np.random.default_rng(0))
-    task = make_task(drawn.graph, np.where(np.arange(120) < 30, drawn.classes, -1), None, 0)[0]
+    task = make_task(observe(drawn.graph, np.where(np.arange(120) < 30, drawn.classes, -1)), 0)[0]
     method = RTGNN(candidates=2, links_to_labelled=published)
     pairs = _Trainer(method, task).graph.pairs
     senders = pairs.columns.long()
