@@ -3,6 +3,7 @@
 Called with the number of cases of each format, the first case, and perhaps a format.
 """
 
+import gc
 import json
 import resource
 import shutil
@@ -47,6 +48,7 @@ def main(cases: int, first: int, only: str | None) -> None:
             seed = fresh(folder / f"seed{place}")
             source = write(seed)
             read(source)  # warms up, and must work
+            gc.freeze()  # what the libraries hold need not be looked through in every case
             for case in (*known.get(form, ()), *range(first, first + cases)):
                 report(form, case, one_case(form, case, (seed, source, folder), read))
     print(json.dumps({"done": True}), flush=True)
@@ -71,6 +73,7 @@ def read_both(source: Path) -> None:
     """Read a source as `fit` does and as `convert` does; the outcome must be the same."""
     outcomes = []
     for way in (lambda: SEEDS["csv"][1](source), lambda: converted(source)):
+        gc.collect()
         signal.setitimer(signal.ITIMER_PROF, SECONDS)
         try:
             outcomes.append(check(way()))
@@ -111,6 +114,7 @@ def check(read: Any) -> str:
 def run(action: Callable[[], Any], folder: Path) -> str | None:
     """Return what went wrong: another error than ours, too long, too much memory."""
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    gc.collect()
     before = reset_peak()
     signal.setitimer(signal.ITIMER_PROF, SECONDS)  # of computing: the machine may be shared
     signal.alarm(30 * SECONDS)

@@ -272,3 +272,12 @@ def test_numbers_beyond_32_bit_floats_are_named(tmp_path: Path) -> None:
         Graph.from_arrays(x, [[0], [1]])
     with pytest.raises(QuietgraphError, match="32-bit floats"):
         Graph.from_arrays(np.eye(2), [[0], [1]], weights=[1e39])
+
+
+def test_wide_tables_are_read_within_their_limit(tmp_path: Path) -> None:
+    names = ",".join(f"c{place}" for place in range(12_000))
+    rows = [",".join(str(value) for _ in range(12_000)) for value in (1, 2)]
+    folder(tmp_path, f"id,{names}\na,{rows[0]}\nb,{rows[1]}\n", "source,target\na,b\n")
+    with pytest.raises(QuietgraphError, match="asks for 12,001 columns"):
+        read_graph(tmp_path)
+    assert read_graph(tmp_path, limit="1GB").graph.num_features == 12_000

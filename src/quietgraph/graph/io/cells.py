@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -108,9 +109,14 @@ def read_cells(
     encoded = array if types.is_dictionary(kind) else array.dictionary_encode()
     values = as_texts(encoded.dictionary, name)
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    blank = _as_bool(pc.is_in(values, value_set=pa.array(["", None, *unknown], pa.string())))
+    blank = _as_bool(pc.is_in(values, value_set=_blank_words(tuple(unknown))))
     codes = np.where((codes >= 0) & np.append(blank, True)[codes], -1, codes)
     return Cells("text", codes=codes, values=values)
+
+
+@lru_cache(maxsize=8)
+def _blank_words(unknown: tuple[str, ...]) -> Any:
+    return pa.array(["", None, *unknown], pa.string())
 
 
 def as_texts(array: Any, name: str) -> Any:
@@ -125,6 +131,11 @@ def as_texts(array: Any, name: str) -> Any:
 
 def parse(values: Any, style: str) -> tuple[_Array, _Array]:
     """Return texts as numbers in a style, NaN where empty or wrong, and which are wrong."""
+    if style == PLAIN:
+        try:
+            return _to_float(pc.cast(values, pa.float64())), np.zeros(len(values), dtype=bool)
+        except pa.ArrowInvalid:
+            pass  # some are empty, or no numbers
     lower = pc.utf8_lower(values)
     empty = _as_bool(pc.is_in(lower, value_set=pa.array(MISSING_WORDS)))
     if style in DATE_STYLES:
@@ -143,11 +154,6 @@ def is_hopeful(values: Any) -> _Array:
 
 def _numbers(texts: Any, style: str) -> _Array:
     pattern, changes = _COMMAS.get(style, (_NUMBER, ()))
-    try:
-        if style == PLAIN:
-            return _to_float(pc.cast(texts, pa.float64()))
-    except pa.ArrowInvalid:
-        pass  # some are no numbers
     right = pc.match_substring_regex(texts, pattern)
     texts = pc.if_else(right, texts, pa.scalar(None, pa.string()))
     for old, new in changes:

@@ -56,6 +56,7 @@ def csv_pieces(path: Path, names: list[str], delimiter: str) -> Iterator[pa.Reco
             rows = batch.slice(skipped)
             skipped -= batch.num_rows - rows.num_rows
             cells = [unguarded(pc.utf8_trim_whitespace(column)) for column in rows.columns]
+            del batch, rows  # else the texts would be in memory twice
             yield pa.RecordBatch.from_arrays(cells, names=names)
     except pa.ArrowException as error:
         _find_mistake(path, len(names), delimiter)

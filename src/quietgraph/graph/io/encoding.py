@@ -32,9 +32,13 @@ class Encoding:
     id_column: str | None = None
     landmarks: tuple[str, ...] = ()
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the encoding as plain JSON values."""
+        return {"format": _FORMAT, **asdict(self)}
+
     def to_json(self) -> str:
         """Return the encoding as JSON."""
-        return json.dumps({"format": _FORMAT, **asdict(self)}, indent=1)
+        return json.dumps(self.to_dict(), indent=1)
 
 
 def read_encoding(folder: Path) -> Encoding | None:

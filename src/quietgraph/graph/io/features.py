@@ -1,6 +1,7 @@
 """Features of a graph, in a stream: columns, a ready matrix, or the structure of the graph."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -40,15 +41,18 @@ def build_features(
         places = f"walks to {len(encoding.landmarks)} landmarks"
         words = (f"none given, so the structure: log degree, PageRank, {places}",)
     elif encoding.kind == "matrix":
-        width, sparse = raw.matrix.shape[1], _is_sparse(_matrix_blocks(raw, options))
+        width, sparse = raw.matrix.shape[1], _is_sparse(next(_matrix_blocks(raw, options)))
         blocks, words = _matrix_blocks(raw, options), (f"a matrix of {width:,} columns",)
     else:
         width = sum(column.width for column in encoding.columns)
         options.budget.check("features", width, FEATURE)
-        probe = Encoder(encoding.columns, options.unknown, sparse=True)
-        sparse = width >= SPARSE_FROM and _is_sparse(_column_blocks(raw, probe, width))
-        encoder = Encoder(encoding.columns, options.unknown, sparse=sparse)
+        encoder = Encoder(encoding.columns, options.unknown, sparse=width >= SPARSE_FROM)
         blocks = _column_blocks(raw, encoder, width, notes)
+        if encoder.sparse:  # the first block decides
+            first: Any = next(blocks)
+            encoder.sparse = _is_sparse(first)
+            blocks = chain([first if encoder.sparse else first.toarray()], blocks)
+        sparse = encoder.sparse
     options.budget.check("feature values", 0 if sparse else len(nodes.ids) * width, 4)
     grown = GrowingFeatures(options.folder, width, sparse=sparse)
     for block in blocks:
@@ -56,22 +60,18 @@ def build_features(
     return grown.finish(), encoding, words, notes
 
 
-def _is_sparse(blocks: Iterator[Any]) -> bool:
+def _is_sparse(first: Any) -> bool:
     """Whether the first block of features, the whole of a small graph, is better kept sparse."""
-    first: Any = next(blocks)
     filled = first.nnz if hasattr(first, "nnz") else np.count_nonzero(first)
     return is_sparse(int(filled), first.shape[0] * first.shape[1], first.shape[1])
 
 
-def _column_blocks(
-    raw: Raw, encoder: Encoder, width: int, notes: list[str] | None = None
-) -> Iterator[Any]:
+def _column_blocks(raw: Raw, encoder: Encoder, width: int, notes: list[str]) -> Iterator[Any]:
     rows = max(1, _CELLS // max(1, width))
     for piece in raw.table.pieces() if raw.table is not None else ():
         for start in range(0, piece.num_rows, rows):
             yield encoder.encode(piece.slice(start, rows))
-    if notes is not None:
-        notes += encoder.notes()
+    notes += encoder.notes()
 
 
 def _matrix_blocks(raw: Raw, options: Options) -> Iterator[Any]:

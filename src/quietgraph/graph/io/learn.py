@@ -32,6 +32,12 @@ class Learner:
     `count` all rows; `column`.
     """
 
+    __slots__ = (  # a table may have thousands of columns
+        *("name", "wanted", "typed", "type", "rows", "present", "numbers", "wrong", "width"),
+        *("first_wrong", "hopeful", "distinct", "styles", "pairs", "kind", "style"),
+        *("_moments", "_documents"),
+    )
+
     def __init__(self, name: str, wanted: str | None, *, typed: bool) -> None:
         """Args: of the column, its kind as the user wants it, whether the file has types."""
         self.name, self.wanted, self.typed = name, wanted, typed
@@ -41,7 +47,7 @@ class Learner:
         self.hopeful = True
         self.distinct: set[str] | None = set()
         self.styles: dict[str, int] = {}  # wrong cells, by how numbers and dates may be written
-        self.pairs: Counter[tuple[str, int]] | None = Counter()
+        self.pairs: dict[tuple[str, int], int] | None = {}
         self.kind, self.style = "", PLAIN
         self._moments = _Moments()
         self._documents: Any = 0.0  # cells that hold each hashed word
@@ -104,7 +110,8 @@ class Learner:
         both = np.stack([codes, labels])[:, (codes >= 0) & (labels >= 0)]
         pairs, counts = np.unique(both, axis=1, return_counts=True)
         for (code, label), count in zip(pairs.T, counts, strict=True):
-            self.pairs[texts[code], int(label)] += int(count)
+            pair = (texts[code], int(label))
+            self.pairs[pair] = self.pairs.get(pair, 0) + int(count)
 
     @property
     def is_doubtful(self) -> bool:
@@ -121,6 +128,11 @@ class Learner:
 
     def decide(self) -> bool:
         """Decide the kind of the column; return whether it holds anything."""
+        holds = self._decide()
+        self.distinct = self.distinct if self.kind == "category" else None
+        return holds
+
+    def _decide(self) -> bool:
         if not self.present or (self.type == "vector" and not self.width):
             return False
         if (self.type == "vector") != (self.wanted == "vector") and self.wanted is not None:
@@ -208,6 +220,8 @@ class Learner:
 
 class _Moments:
     """Mean and standard deviation of numbers that come in pieces."""
+
+    __slots__ = ("are_flags", "largest", "least", "mean", "size", "squares", "zeros")
 
     def __init__(self) -> None:
         self.size, self.mean, self.squares = 0, 0.0, 0.0

@@ -15,7 +15,7 @@ MAX_LINE: Final = 4 * 2**20  # bytes; a longer line is no row of a table
 # Bytes of memory that reading one of each takes, about.
 NODE: Final = 100
 EDGE: Final = 48
-COLUMN: Final = 5_000
+COLUMN: Final = 20_000  # mostly of the CSV parser
 FEATURE: Final = 2_000  # the first layer of a model has a row of weights for each
 STRUCTURAL_NODE: Final = 500
 _FLOOR: Final = 200 * 10**6

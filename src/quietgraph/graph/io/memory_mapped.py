@@ -117,7 +117,7 @@ def write_meta(folder: Path, read: ReadGraph) -> Understood:
         "counted": bool(counted),
         "validation": read.validation is not None,
         "fingerprint": graph.fingerprint,
-        "encoding": json.loads(read.encoding.to_json()),
+        "encoding": read.encoding.to_dict(),
         "understood": read.understood.to_dict(),
     }
     (folder / META).write_text(json.dumps(facts, indent=1), encoding="utf-8")
