@@ -15,6 +15,7 @@ from quietgraph.errors import InvalidLabelsError
 from quietgraph.types import UNKNOWN, Labels, Probabilities
 
 _SHARES = tuple(k / 10 for k in range(1, 11))
+_BOUND = 2.0  # standard errors
 _LEAST_RATE = 1e-3  # keeps the prior of clean labels proper
 _STRENGTHS = tuple(2.0**k for k in range(11))
 
@@ -80,8 +81,11 @@ def _place_in_class(predicted: Tensor, surety: Tensor) -> Tensor:
 
 
 def _sure_agreement(agrees: Tensor) -> float:
-    mean, count = float(agrees.double().mean()), len(agrees)
-    return mean - float((max(mean * (1 - mean), 0.25 / count) / count) ** 0.5)
+    """Return Wilson's lower bound of the agreement: a few anchors that all agree prove little."""
+    mean, count, z = float(agrees.double().mean()), len(agrees), _BOUND
+    centre = mean + z**2 / (2 * count)
+    spread = z * (mean * (1 - mean) / count + z**2 / (4 * count**2)) ** 0.5
+    return (centre - spread) / (1 + z**2 / count)
 
 
 def _count_pairs(rows: Tensor, columns: Tensor, num_classes: int) -> Tensor:
