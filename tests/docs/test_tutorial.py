@@ -23,7 +23,7 @@ from paths import ROOT
 PAGE = ROOT / "docs" / "own-data.md"
 SCRIPTS = {"make_shop.py": "draws = np.random", "review.py": "# review.py"}
 ANYTHING = "..."  # stands for any lines
-SECONDS = re.compile(r"\d+\.\d +│$")  # the last column of results differs from run to run
+SECONDS = re.compile(r"│ \d+\.\d +(?=│)")  # a column of its own, one decimal
 NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 
 

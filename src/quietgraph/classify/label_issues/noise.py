@@ -85,7 +85,7 @@ def _sure_agreement(agrees: Tensor) -> float:
     mean, count, z = float(agrees.double().mean()), len(agrees), _BOUND
     centre = mean + z**2 / (2 * count)
     spread = z * (mean * (1 - mean) / count + z**2 / (4 * count**2)) ** 0.5
-    return (centre - spread) / (1 + z**2 / count)
+    return float((centre - spread) / (1 + z**2 / count))
 
 
 def _count_pairs(rows: Tensor, columns: Tensor, num_classes: int) -> Tensor:
