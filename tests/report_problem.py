@@ -9,7 +9,7 @@ import torch
 import quietgraph as qg
 from quietgraph.bench.protocol import score
 from quietgraph.data.noise import apply_noise
-from quietgraph.data.noise_setting import parse_noise
+from quietgraph.data.noise_setting import NoiseSetting, parse_noise
 from quietgraph.data.observation import Observation, Reference
 from quietgraph.data.splits import Split
 from quietgraph.report.fit_run import FitRun
@@ -43,7 +43,7 @@ def own_run(folder: Path, *, nodes: int = 120) -> FitRun:
     _write(folder / "nodes.csv", ["id", "a", "b", "c", "label"], rows)
     pairs = [(ids[a], ids[b]) for a, b in problem.graph.edge_index.T.tolist()]
     _write(folder / "edges.csv", ["source", "target"], pairs)
-    return _fitted(qg.load(folder), None, str(folder), "none", epochs=30)
+    return _fitted(qg.load(folder), None, str(folder), NoiseSetting(), epochs=30)
 
 
 def large_run(nodes: int = 20_000) -> FitRun:
@@ -58,11 +58,11 @@ def large_run(nodes: int = 20_000) -> FitRun:
     setting = parse_noise("symmetric:0.4")
     reference = Reference(problem.graph, clean)
     noisy = apply_noise(data, setting, seed=0)
-    return _fitted(noisy, reference, "large", str(setting), epochs=2)
+    return _fitted(noisy, reference, "large", setting, epochs=2)
 
 
 def _fitted(
-    data: Observation, reference: Reference | None, source: str, noise: str, *, epochs: int
+    data: Observation, reference: Reference | None, source: str, noise: NoiseSetting, *, epochs: int
 ) -> FitRun:
     model = qg.get_method("gcn")(epochs=epochs, hidden=16).fit(data)
     model.suspects()
