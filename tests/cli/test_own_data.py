@@ -76,7 +76,7 @@ def test_no_number_pretends_to_know_the_right_labels(run_folder: Path) -> None:
     page = (run_folder / "report.html").read_text()
     assert "test accuracy" not in page
     assert "clean labels" not in page
-    for words in ("agreement with held-out labels", "What was understood", "Spectrum of K"):
+    for words in ("out-of-fold agreement", "What was understood", "Spectrum of K"):
         assert words in page
     assert "&lt;n" in page
     assert "<n1" not in page
