@@ -76,7 +76,9 @@ class Page:
         return button.find_element(By.XPATH, "..").get_attribute("aria-sort")
 
     def choose(self, row: int, choice: str) -> None:
-        self.every(f'#suspects tbody [data-choice="{choice}"]')[row].click()
+        where = f'#suspects tbody [data-choice="{choice}"]'
+        wait_for(lambda: len(self.every(where)) > row)  # the table is filled by the page itself
+        self.every(where)[row].click()
 
     def select(self, name: str, value: str) -> None:
         before = self.the("#shown").text
