@@ -1,6 +1,6 @@
 """Do probabilities mean what they say? Expected calibration error on true test labels.
 
-    python studies/calibration.py --datasets digits,cora --methods gcl-lr-attention --seeds 3000-3002
+    python studies/calibration.py --datasets digits,cora --methods s2gc --seeds 3000-3002
 
 Three columns: probabilities as scores give them, those after `fit` (calibrated on validation
 predictions), those after `quality()` (out-of-fold predictions).
