@@ -18,6 +18,7 @@ from quietgraph.cli.commands import (
     review,
     tune,
 )
+from quietgraph.cli.options import MEASURE
 from quietgraph.errors import QuietgraphError
 
 app = typer.Typer(
@@ -34,7 +35,7 @@ for module in (fit, predict, diagnose, review, convert, tune, paper, listings):
 measure = typer.Typer(help="Measure methods under noise, honestly.", no_args_is_help=True)
 for module in (bench, bench_table):
     measure.add_typer(module.commands)
-app.add_typer(measure, name="bench")
+app.add_typer(measure, name="bench", rich_help_panel=MEASURE)
 
 
 def _show_version(wanted: bool) -> None:
@@ -47,7 +48,9 @@ def _show_version(wanted: bool) -> None:
 def _options(
     _: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version.", metavar=""
+        ),
     ] = False,
 ) -> None:
     """Clean predictions from noisy graphs."""

@@ -33,7 +33,7 @@ def table(
     out: Path | None,
     **filters: Any,
 ) -> None:
-    """Print mean ± std (n): methods down, datasets and noise across."""
+    """Print mean ± std (n) of every method, dataset and noise."""
     frame = read_frame(store, **filters)
     text = render_table(frame, format=format, metric=metric, baseline=names(baseline) or None)
     _deliver(text, out)
@@ -49,7 +49,7 @@ def compare(
     out: Path | None,
     **filters: Any,
 ) -> None:
-    """Test every method against a baseline and the best baseline, seed by seed; rank them all."""
+    """Test every method against a baseline, draw by draw, and rank them."""
     if format not in _FORMATS:
         raise UnknownNameError("format of comparisons", format, _FORMATS)
     frame = read_frame(store, **filters)
@@ -109,7 +109,7 @@ def import_runs(
     files: list[Path],
     store: Path,
 ) -> None:
-    """Take runs from CSV files into a store, so that a sweep goes on where they end."""
+    """Take runs from CSV files into a store, to go on from there."""
     found = [record for file in files for record in read_runs(file)]
     with Store(store) as opened:
         added = opened.add_missing(found)

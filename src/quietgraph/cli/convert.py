@@ -28,7 +28,7 @@ def convert(
     limit: str | None,
     data_root: str | None,
 ) -> None:
-    """Write a graph as a memory-mapped folder, large ones in bounded memory."""
+    """Write a graph as a memory-mapped folder, in bounded memory."""
     reading = Reading(
         columns=split_pairs("--column", columns),
         nodes=nodes,

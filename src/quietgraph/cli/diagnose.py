@@ -39,7 +39,7 @@ def diagnose(
     data_root: str | None,
     as_json: bool,
 ) -> None:
-    """Spectrum, kernel complexity, eigen-projections and the terms of the test-loss bound."""
+    """Spectrum, kernel complexity and bound of an embedding."""
     if scale not in {"unit", "raw"}:
         raise InvalidParameterError(f"--scale must be unit or raw, got '{scale}'.")
     settings = BoundSettings(constant=constant, scale=scale)  # type: ignore[arg-type]

@@ -71,7 +71,7 @@ def fit(
     checkpoint: Path | None,
     checkpoint_minutes: float,
 ) -> None:
-    """Learn from a noisy graph: predictions, suspicious labels, embeddings, model, report."""
+    """Learn from a noisy graph: predictions, label issues, model, report."""
     if workers > 1:
         raise typer.Exit(launch_workers(workers))
     setting = parse_noise(noise)

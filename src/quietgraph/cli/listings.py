@@ -1,16 +1,20 @@
 """`quietgraph methods` and `quietgraph datasets`."""
 
 import json
+import re
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from quietgraph.cli.console import results
 from quietgraph.data.datasets import DATASETS, describe
 from quietgraph.methods import METHODS, get_method
 from quietgraph.params import parameters
+
+_CITED: Final = re.compile(r" \([^()]*\)\.$")  # where a summary ends with its source
+_NUMBERS: Final = ("nodes", "edges", "features", "classes", "homophily")
 
 
 def methods(
@@ -23,14 +27,18 @@ def methods(
     if as_json:
         typer.echo(json.dumps(facts if name is None else facts[0], indent=1))
     elif name is None:
-        table = Table("method", "what it is", "new graphs")
+        table = _table("method", "what it is")
         for fact in facts:
-            table.add_row(fact["name"], fact["summary"], "yes" if fact["inductive"] else "no")
+            mark = "" if fact["inductive"] else " *"
+            table.add_row(fact["name"] + mark, _CITED.sub(".", fact["summary"]))
         results.print(table)
+        results.print(
+            "* answers for the graph of its fit only; `quietgraph methods NAME` says more"
+        )
     else:
         results.print(f"{name}: {facts[0]['summary']}")
         results.print(facts[0]["citation"])
-        table = Table("parameter", "type", "default", "meaning")
+        table = _table("parameter", "type", "default", "meaning")
         for row in facts[0]["parameters"]:
             table.add_row(row["name"], row["type"], str(row["default"]), row["help"])
         results.print(table)
@@ -41,22 +49,33 @@ def datasets(
     data_root: str | None,
     as_json: bool,
 ) -> None:
-    """List the datasets: size, homophily, split, and whether the files are here."""
+    """List the datasets: size, homophily, split, whether they are here."""
     facts = [describe(name, data_root=data_root) for name in DATASETS]
     if as_json:
         plain = [{**asdict(fact), "path": fact.path and str(fact.path)} for fact in facts]
         typer.echo(json.dumps(plain, indent=1))
         return
-    table = Table("dataset", "nodes", "edges", "features", "classes", "homophily", "here", "split")
+    numbers = (Column(name, justify="right") for name in _NUMBERS)
+    table = _table("dataset", *numbers, "here", "split")
     for fact in facts:
         counts = (f"{count:,}" for count in (fact.nodes, fact.edges, fact.features, fact.classes))
-        homophily = f"{fact.homophily:.2f}" + ("" if fact.measured else " (published)")
+        homophily = f"{fact.homophily:.2f}" + ("" if fact.measured else " *")
         here = "yes" if fact.available else "no"
-        table.add_row(fact.name, *counts, homophily, here, fact.split)
+        table.add_row(fact.name, *counts, homophily, here, fact.split.split(":")[0])
     results.print(table)
+    results.print("* as published, not measured here\n")
+    splits = _table("split", "nodes in it")
+    for words in dict.fromkeys(fact.split for fact in facts):
+        splits.add_row(*words.split(": "))
+    results.print(splits)
     for fact in facts:
         if not fact.available:
             results.print(f"{fact.name}: put its raw files in {fact.path}")
+
+
+def _table(*columns: str | Column) -> Table:
+    """Return a table without rules, which leaves room for words in a terminal of 80 columns."""
+    return Table(*columns, box=None, padding=(0, 1, 0, 0), header_style="bold underline")
 
 
 def _method_facts(name: str) -> dict[str, Any]:

@@ -1,49 +1,100 @@
-"""Options that several commands have."""
+"""Options that several commands have, and the groups that `--help` shows them in."""
 
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import typer
 
-JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+OWN_TABLES: Final = "Own tables"
+CORRECTED: Final = "Corrected labels"
+BENCHMARK: Final = "Benchmark data"
+LARGE: Final = "Large graphs"
+SERVER: Final = "Server"
+SEARCH: Final = "What is searched"
+THEORY: Final = "Theory"
+LIMITS: Final = "Where and how long"
+SELECTION: Final = "Only some runs"
+OUTPUT: Final = "Output"
+MEASURE: Final = "Measure"  # groups of commands, as are those of the next line
+DATA: Final = "Data and methods"
+FLAG: Final = ""  # what `--help` shows as the value of an option that takes none
+
+JsonOption: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object.", metavar=FLAG)
+]
 RootOption: TypeAlias = Annotated[
-    str | None, typer.Option("--data-root", help="Folder of the raw files (else QUIETGRAPH_DATA).")
+    str | None,
+    typer.Option(
+        "--data-root",
+        help="Raw files (else QUIETGRAPH_DATA).",
+        metavar="DIR",
+        rich_help_panel=BENCHMARK,
+    ),
 ]
 StoreOption: TypeAlias = Annotated[
-    Path, typer.Option("--store", help="SQLite file of the results.")
+    Path, typer.Option("--store", help="SQLite file of the results.", metavar="FILE")
 ]
 CacheOption: TypeAlias = Annotated[
-    Path | None, typer.Option("--cache", help="Folder for embeddings (default: the user's cache).")
+    Path | None,
+    typer.Option(
+        "--cache",
+        help="Embeddings (else the user's cache).",
+        metavar="DIR",
+        rich_help_panel=LIMITS,
+    ),
 ]
 FormatOption: TypeAlias = Annotated[
-    str, typer.Option("--format", help="markdown, latex, csv or html.")
+    str,
+    typer.Option(
+        "--format", help="markdown, latex, csv or html.", metavar="NAME", rich_help_panel=OUTPUT
+    ),
 ]
 SourceArgument: TypeAlias = Annotated[
-    str, typer.Argument(help="A dataset name, a folder of tables, or a graph file.")
+    str, typer.Argument(help="Dataset, folder of tables, or graph file.", metavar="SOURCE")
 ]
 ColumnOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         "--column",
-        help="How to read a column of your own table: NAME=label, id, number, scaled, date, "
-        "category, text, vector or ignore.",
+        help="label, id, number, scaled, date, text, ...",
+        metavar="NAME=KIND",
+        rich_help_panel=OWN_TABLES,
     ),
 ]
 NodesOption: TypeAlias = Annotated[
-    Path | None, typer.Option(help="A table of nodes of your own (CSV or Parquet), with --edges.")
+    Path | None,
+    typer.Option(
+        help="Table of nodes (CSV, Parquet).",
+        metavar="FILE",
+        rich_help_panel=OWN_TABLES,
+    ),
 ]
 EdgesOption: TypeAlias = Annotated[
-    Path | None, typer.Option(help="A table of edges of your own, in place of a source.")
+    Path | None,
+    typer.Option(
+        help="Table of edges, in place of a source.", metavar="FILE", rich_help_panel=OWN_TABLES
+    ),
 ]
 UnknownOption: TypeAlias = Annotated[
-    list[str] | None, typer.Option(help="A word in your own tables that means unknown, such as ?")
+    list[str] | None,
+    typer.Option(
+        help="A word that means unknown, such as ?", metavar="WORD", rich_help_panel=OWN_TABLES
+    ),
 ]
 DanglingOption: TypeAlias = Annotated[
-    bool, typer.Option("--drop-dangling", help="Leave out edges to ids that are no nodes.")
+    bool,
+    typer.Option(
+        "--drop-dangling",
+        help="Leave out edges to ids that are no nodes.",
+        metavar=FLAG,
+        rich_help_panel=OWN_TABLES,
+    ),
 ]
 LimitOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        help="Memory that reading a file may take, such as 8GB (else 20 times its size and 200 MB)."
+        help="Memory to read with, if a file needs more.",
+        metavar="8GB",
+        rich_help_panel=OWN_TABLES,
     ),
 ]

@@ -39,7 +39,7 @@ def paper(
     seeds: str | None,
     data_root: str | None,
 ) -> None:
-    """Run what is missing of a table of the paper and print our numbers beside the printed ones."""
+    """Print a table of the paper, our numbers beside the printed ones."""
     if target == "list":
         _list()
         return

@@ -30,7 +30,7 @@ def review(
     browser: bool,
     export: Path | None,
 ) -> None:
-    """Serve the report of a run and save the decisions of its reviewers as they are made."""
+    """Serve the report of a run to reviewers and save their decisions."""
     run = open_run(run_dir)
     path = run_dir / DECISIONS_FILE
     if export is not None:

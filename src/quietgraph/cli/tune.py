@@ -39,7 +39,7 @@ def tune(
     data_root: str | None,
     as_json: bool,
 ) -> None:
-    """Search for good parameters; started again, it goes on where it was."""
+    """Search for good parameters; started again, it continues."""
     goal = Goal(
         dataset=dataset,
         variant=parse_variant(method),

@@ -6,46 +6,79 @@ from typing import Annotated
 import typer
 
 from quietgraph.cli.deferred import deferred
-from quietgraph.cli.options import CacheOption, RootOption, StoreOption
+from quietgraph.cli.options import FLAG, LIMITS, CacheOption, RootOption, StoreOption
 
 commands = typer.Typer()
 
 
 @commands.command(
-    epilog="Example:  quietgraph bench run --datasets cora,citeseer --methods gcn,gcl-lrr "
-    "--noise none,symmetric:0.4 --seeds 10 --jobs 2"
+    epilog="Example:\n  quietgraph bench run --datasets cora,citeseer --methods gcn,gcl-lrr \\\n"
+    "    --noise none,symmetric:0.4 --seeds 10 --jobs 2"
 )
 @deferred
 def run(  # noqa: PLR0917
-    datasets: Annotated[str, typer.Option(help="Names, comma-separated.")] = "digits",
+    datasets: Annotated[
+        str, typer.Option(help="Names, comma-separated.", metavar="NAMES")
+    ] = "digits",
     methods: Annotated[
-        str, typer.Option(help="Names, variants (gcl-lrr:rank_weight=0), or all.")
+        str,
+        typer.Option(
+            help="Names, variants (gcn:hidden=64), or all (else three).",
+            metavar="NAMES",
+            show_default=False,
+        ),
     ] = "gcn,gcl-lrr,gcl-lr-attention",
-    noise: Annotated[str, typer.Option(help="Settings: none,symmetric:0.4,...")] = "symmetric:0.4",
+    noise: Annotated[
+        str, typer.Option(help="none,symmetric:0.4,...", metavar="KINDS")
+    ] = "symmetric:0.4",
     seeds: Annotated[
-        str, typer.Option(help="A count (10: seeds 0 to 9), a range (1000-1009) or a list.")
+        str, typer.Option(help="A count, a range (1000-1009) or a list.", metavar="N")
     ] = "10",
     store: StoreOption = Path("results.sqlite"),
     jobs: Annotated[
         int | None,
-        typer.Option(help="Runs at a time, one thread each (1; ray: what the cluster has).", min=1),
+        typer.Option(help="Runs at a time, one thread each.", min=1, metavar="N"),
     ] = None,
-    split: Annotated[str | None, typer.Option(help="Another split: noisygl, per-class.")] = None,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds a run may take.", min=0)] = None,
+    split: Annotated[
+        str | None, typer.Option(help="Another split: noisygl, per-class.", metavar="NAME")
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(help="Seconds a run may take.", min=0, metavar="N", rich_help_panel=LIMITS),
+    ] = None,
     memory_limit: Annotated[
-        float | None, typer.Option(help="MB a run may use (local engine).", min=0)
+        float | None,
+        typer.Option(
+            help="MB a run may use (local engine).", min=0, metavar="N", rich_help_panel=LIMITS
+        ),
     ] = None,
-    engine: Annotated[str, typer.Option(help="Where to run: local or ray.")] = "local",
-    address: Annotated[str | None, typer.Option(help="Ray cluster to use.")] = None,
+    engine: Annotated[
+        str, typer.Option(help="local or ray.", metavar="NAME", rich_help_panel=LIMITS)
+    ] = "local",
+    address: Annotated[
+        str | None, typer.Option(help="Ray cluster to use.", metavar="HOST", rich_help_panel=LIMITS)
+    ] = None,
     keep_failures: Annotated[
-        bool, typer.Option("--keep-failures", help="Do not try runs again that failed before.")
+        bool,
+        typer.Option(
+            "--keep-failures",
+            help="Do not repeat failed runs.",
+            metavar=FLAG,
+            rich_help_panel=LIMITS,
+        ),
     ] = False,
     clean_validation: Annotated[
-        bool, typer.Option("--clean-validation", help="Leave validation labels without noise.")
+        bool,
+        typer.Option(
+            "--clean-validation", help="Leave validation labels without noise.", metavar=FLAG
+        ),
     ] = False,
     cache: CacheOption = None,
     no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Compute every embedding anew.")
+        bool,
+        typer.Option(
+            "--no-cache", help="Compute every embedding anew.", metavar=FLAG, rich_help_panel=LIMITS
+        ),
     ] = False,
     data_root: RootOption = None,
 ) -> None:

@@ -6,20 +6,60 @@ from typing import Annotated
 import typer
 
 from quietgraph.cli.deferred import deferred
-from quietgraph.cli.options import FormatOption, StoreOption
+from quietgraph.cli.options import FLAG, OUTPUT, SELECTION, FormatOption, StoreOption
 
 commands = typer.Typer()
 
 _DEFAULT = Path("results.sqlite")
-MetricOption = Annotated[str, typer.Option(help="What is compared: test_accuracy, ...")]
-OutOption = Annotated[Path | None, typer.Option(help="File to write (else: stdout).")]
-DatasetsOption = Annotated[str, typer.Option("--datasets", help="Only these.")]
-MethodsOption = Annotated[str, typer.Option("--methods", help="Only these names or variants.")]
-NoiseOption = Annotated[str, typer.Option("--noise", help="Only these settings.")]
-SeedsOption = Annotated[str, typer.Option("--seeds", help="Only these draws: 1000-1004 or a list.")]
-SplitOption = Annotated[str, typer.Option("--split", help="Only this split (default, noisygl).")]
+MetricOption = Annotated[str, typer.Option(help="What is compared.", metavar="NAME")]
+OutOption = Annotated[
+    Path | None,
+    typer.Option(help="File to write (else: stdout).", metavar="FILE", rich_help_panel=OUTPUT),
+]
+DatasetsOption = Annotated[
+    str, typer.Option("--datasets", help="Only these.", metavar="NAMES", rich_help_panel=SELECTION)
+]
+MethodsOption = Annotated[
+    str,
+    typer.Option(
+        "--methods",
+        help="Only these names or variants.",
+        metavar="NAMES",
+        rich_help_panel=SELECTION,
+    ),
+]
+NoiseOption = Annotated[
+    str,
+    typer.Option(
+        "--noise", help="Only these settings.", metavar="KINDS", rich_help_panel=SELECTION
+    ),
+]
+SeedsOption = Annotated[
+    str,
+    typer.Option(
+        "--seeds",
+        help="Only these draws: 1000-1004 or a list.",
+        metavar="N",
+        rich_help_panel=SELECTION,
+    ),
+]
+SplitOption = Annotated[
+    str,
+    typer.Option(
+        "--split",
+        help="Only this split (default, noisygl).",
+        metavar="NAME",
+        rich_help_panel=SELECTION,
+    ),
+]
 CurrentOption = Annotated[
-    bool, typer.Option("--current", help="Leave out runs whose parameters are defaults no more.")
+    bool,
+    typer.Option(
+        "--current",
+        help="Only runs with the defaults of today.",
+        metavar=FLAG,
+        rich_help_panel=SELECTION,
+    ),
 ]
 
 
@@ -30,7 +70,8 @@ def table(  # noqa: PLR0917
     format: FormatOption = "markdown",  # noqa: A002
     metric: MetricOption = "test_accuracy",
     baseline: Annotated[
-        str, typer.Option(help="Mark what differs from it; of several, from the best.")
+        str,
+        typer.Option(help="Mark what differs from it (the best of several).", metavar="NAMES"),
     ] = "",
     out: OutOption = None,
     datasets: DatasetsOption = "",
@@ -40,19 +81,23 @@ def table(  # noqa: PLR0917
     split: SplitOption = "",
     current: CurrentOption = False,
 ) -> None:
-    """Print mean ± std (n): methods down, datasets and noise across."""
+    """Print mean ± std (n) of every method, dataset and noise."""
 
 
 @commands.command(epilog="Example:  quietgraph bench compare --store results.sqlite --baseline gcn")
 @deferred
 def compare(  # noqa: PLR0917
     store: StoreOption = _DEFAULT,
-    baseline: Annotated[str, typer.Option(help="The method to compare with.")] = "gcn",
+    baseline: Annotated[
+        str, typer.Option(help="The method to compare with.", metavar="NAME")
+    ] = "gcn",
     best_of: Annotated[
-        str, typer.Option(help="Compare with the best of these, too (all but our own methods).")
+        str, typer.Option(help="Compare with the best of these, too.", metavar="NAMES")
     ] = "",
     metric: MetricOption = "test_accuracy",
-    format: Annotated[str, typer.Option(help="markdown or csv.")] = "markdown",  # noqa: A002
+    format: Annotated[  # noqa: A002
+        str, typer.Option(help="markdown or csv.", metavar="NAME", rich_help_panel=OUTPUT)
+    ] = "markdown",
     out: OutOption = None,
     datasets: DatasetsOption = "",
     methods: MethodsOption = "",
@@ -61,7 +106,7 @@ def compare(  # noqa: PLR0917
     split: SplitOption = "",
     current: CurrentOption = False,
 ) -> None:
-    """Test every method against a baseline and the best baseline, seed by seed; rank them all."""
+    """Test every method against a baseline, draw by draw, and rank them."""
 
 
 @commands.command(epilog="Example:  quietgraph bench curves --methods gcn,gcl-lrr --out curves.svg")
@@ -69,7 +114,9 @@ def compare(  # noqa: PLR0917
 def curves(  # noqa: PLR0917
     store: StoreOption = _DEFAULT,
     metric: MetricOption = "test_accuracy",
-    out: Annotated[Path, typer.Option(help="SVG file to write.")] = Path("curves.svg"),
+    out: Annotated[
+        Path, typer.Option(help="SVG file to write.", metavar="FILE", rich_help_panel=OUTPUT)
+    ] = Path("curves.svg"),
     datasets: DatasetsOption = "",
     methods: MethodsOption = "",
     noise: NoiseOption = "",
@@ -85,7 +132,9 @@ def curves(  # noqa: PLR0917
 def ranks(  # noqa: PLR0917
     store: StoreOption = _DEFAULT,
     metric: MetricOption = "test_accuracy",
-    out: Annotated[Path, typer.Option(help="SVG file to write.")] = Path("ranks.svg"),
+    out: Annotated[
+        Path, typer.Option(help="SVG file to write.", metavar="FILE", rich_help_panel=OUTPUT)
+    ] = Path("ranks.svg"),
     datasets: DatasetsOption = "",
     methods: MethodsOption = "",
     noise: NoiseOption = "",
@@ -102,7 +151,9 @@ def ranks(  # noqa: PLR0917
 @deferred
 def export(
     store: StoreOption = _DEFAULT,
-    out: Annotated[Path, typer.Option(help="CSV file to write.")] = Path("results.csv"),
+    out: Annotated[
+        Path, typer.Option(help="CSV file to write.", metavar="FILE", rich_help_panel=OUTPUT)
+    ] = Path("results.csv"),
 ) -> None:
     """Write every run, finished or failed, as a line of a CSV file."""
 
@@ -115,4 +166,4 @@ def import_runs(
     files: Annotated[list[Path], typer.Argument(help="CSV files that `bench export` wrote.")],
     store: StoreOption = _DEFAULT,
 ) -> None:
-    """Take runs from CSV files into a store, so that a sweep goes on where they end."""
+    """Take runs from CSV files into a store, to go on from there."""

@@ -7,6 +7,7 @@ import typer
 
 from quietgraph.cli.deferred import deferred
 from quietgraph.cli.options import (
+    DATA,
     ColumnOption,
     DanglingOption,
     EdgesOption,
@@ -20,14 +21,18 @@ commands = typer.Typer()
 
 
 @commands.command(
-    epilog="Examples:  quietgraph convert my_tables/ my_graph/  |  quietgraph convert papers.npz "
-    "papers/  |  quietgraph fit my_graph/ --partitions auto"
+    epilog="Examples:\n  quietgraph convert my_tables/ my_graph/\n"
+    "  quietgraph convert papers.npz papers/\n  quietgraph fit my_graph/ --partitions auto",
+    rich_help_panel=DATA,
 )
 @deferred
 def convert(  # noqa: PLR0917
-    source: Annotated[str, typer.Argument(help="A folder of tables, a graph file, or a dataset.")],
+    source: Annotated[
+        str, typer.Argument(help="A dataset, tables in a folder, or a file.", metavar="SOURCE")
+    ],
     target: Annotated[
-        Path | None, typer.Argument(help="The folder to write; alone with --edges.")
+        Path | None,
+        typer.Argument(help="The folder to write; alone with --edges.", metavar="TARGET"),
     ] = None,
     columns: ColumnOption = None,
     nodes: NodesOption = None,
@@ -37,4 +42,4 @@ def convert(  # noqa: PLR0917
     limit: LimitOption = None,
     data_root: RootOption = None,
 ) -> None:
-    """Write a graph as a memory-mapped folder, large ones in bounded memory."""
+    """Write a graph as a memory-mapped folder, in bounded memory."""

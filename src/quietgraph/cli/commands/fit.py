@@ -1,4 +1,4 @@
-"""`quietgraph fit`: its options."""
+"""`quietgraph fit`: its options. Each is one line of `--help`, which has to fit one screen."""
 
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -7,6 +7,10 @@ import typer
 
 from quietgraph.cli.deferred import deferred
 from quietgraph.cli.options import (
+    BENCHMARK,
+    CORRECTED,
+    FLAG,
+    LARGE,
     ColumnOption,
     DanglingOption,
     EdgesOption,
@@ -21,53 +25,87 @@ from quietgraph.cli.options import (
 commands = typer.Typer()
 
 PartitionsOption: TypeAlias = Annotated[
-    str, typer.Option(help="Partitions of the graph to train in: auto (by size) or a number.")
+    str,
+    typer.Option(
+        help="Train in N partitions, or auto.",
+        show_default=False,
+        metavar="N",
+        rich_help_panel=LARGE,
+    ),
 ]
 PartsOption: TypeAlias = Annotated[str | None, typer.Option("--parts", hidden=True)]
 WorkersOption: TypeAlias = Annotated[
-    int, typer.Option(min=1, help="Processes on this machine that train together.")
+    int,
+    typer.Option(
+        min=1,
+        help="Processes to train with.",
+        metavar="N",
+        show_default=False,
+        rich_help_panel=LARGE,
+    ),
 ]
 DistributedOption: TypeAlias = Annotated[
-    bool, typer.Option("--distributed", help="Train with the other processes of torchrun.")
+    bool,
+    typer.Option(
+        "--distributed",
+        help="Train as one process of torchrun.",
+        metavar=FLAG,
+        rich_help_panel=LARGE,
+    ),
 ]
 CheckpointOption: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        help="Folder for checkpoints of the training; a second start continues from there."
-    ),
+    typer.Option(help="Checkpoints, to continue from.", metavar="DIR", rich_help_panel=LARGE),
 ]
 MinutesOption: TypeAlias = Annotated[
-    float, typer.Option("--checkpoint-minutes", min=0, help="Time between two checkpoints.")
+    float,
+    typer.Option(
+        "--checkpoint-minutes",
+        min=0,
+        help="Time between two.",
+        metavar="N",
+        rich_help_panel=LARGE,
+    ),
 ]
 
 
 @commands.command(
-    epilog="Examples:  quietgraph fit  |  quietgraph fit cora --noise asymmetric:0.4 --beside gcn"
-    "  |  quietgraph fit my_graph/ --column species=label  |  quietgraph fit my_graph/ --fix "
-    "suspects.csv"
+    epilog="Examples:\n  quietgraph fit cora --noise asymmetric:0.4 --beside gcn\n"
+    "  quietgraph fit my_graph/ --column species=label\n"
+    "  quietgraph fit my_graph/ --fix suspects.csv"
 )
 @deferred
 def fit(  # noqa: PLR0917
     source: SourceArgument = "digits",
     method: Annotated[
         str | None,
-        typer.Option(
-            help="Which method (quietgraph methods) \\[default: quiet; for large graphs and "
-            "training in partitions gcl-lr-attention]"
-        ),
+        typer.Option(help="One of `quietgraph methods` \\[default: quiet]", metavar="NAME"),
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", help="A parameter set otherwise than published or by default: key=value."
-        ),
+        typer.Option("--set", help="A parameter of the method.", metavar="KEY=VALUE"),
     ] = None,
     beside: Annotated[
-        str, typer.Option(help="Methods to compare with: gcn,gcl-lrr:rank_weight=0")
+        str,
+        typer.Option(help="Compare with: gcn,gcl-lrr:rank_weight=0", metavar="NAMES"),
     ] = "",
-    noise: Annotated[
-        str, typer.Option(help="Corrupt the labels first: symmetric:0.4, asymmetric:0.4, ...")
-    ] = "none",
+    seed: Annotated[int, typer.Option(help="Seed of split, noise, training.", metavar="N")] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder to write \\[default: a new one in runs/]",
+            metavar="DIR",
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool,
+        typer.Option(
+            "--overwrite",
+            help="Replace the run there; keeps its decisions.",
+            metavar=FLAG,
+        ),
+    ] = False,
+    as_json: JsonOption = False,
     columns: ColumnOption = None,
     nodes: NodesOption = None,
     edges: EdgesOption = None,
@@ -76,28 +114,40 @@ def fit(  # noqa: PLR0917
     limit: LimitOption = None,
     fix: Annotated[
         Path | None,
-        typer.Option(help="Corrected labels: CSV with node,label, or an edited suspects.csv."),
+        typer.Option(
+            help="Edited suspects.csv, or node,label.",
+            metavar="FILE",
+            rich_help_panel=CORRECTED,
+        ),
     ] = None,
     verified: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Decisions of earlier reviews: a verified.csv, or a run folder. These labels "
-            "count as certain and are not listed as suspects."
+            help="Run or verified.csv of a review.",
+            metavar="PATH",
+            rich_help_panel=CORRECTED,
         ),
     ] = None,
     drop_suspects: Annotated[
-        int, typer.Option(min=0, help="Drop this many suspicious labels and fit again.")
+        int,
+        typer.Option(
+            min=0,
+            help="Drop N suspects and fit again.",
+            show_default=False,
+            metavar="N",
+            rich_help_panel=CORRECTED,
+        ),
     ] = 0,
-    seed: Annotated[int, typer.Option(help="Decides split, noise and training.")] = 0,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the results \\[default: a new one in runs/]")
-    ] = None,
-    overwrite: Annotated[
-        bool,
-        typer.Option("--overwrite", help="Replace the run in --out; its decisions are kept."),
-    ] = False,
+    noise: Annotated[
+        str,
+        typer.Option(
+            help="Make labels wrong first: symmetric:0.4, ...",
+            show_default=False,
+            metavar="KIND:RATE",
+            rich_help_panel=BENCHMARK,
+        ),
+    ] = "none",
     data_root: RootOption = None,
-    as_json: JsonOption = False,
     partitions: PartitionsOption = "auto",
     parts: PartsOption = None,
     workers: WorkersOption = 1,
@@ -105,4 +155,4 @@ def fit(  # noqa: PLR0917
     checkpoint: CheckpointOption = None,
     checkpoint_minutes: MinutesOption = 5.0,
 ) -> None:
-    """Learn from a noisy graph: predictions, suspicious labels, embeddings, model, report."""
+    """Learn from a noisy graph: predictions, label issues, model, report."""

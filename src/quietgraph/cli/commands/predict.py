@@ -20,19 +20,23 @@ commands = typer.Typer()
 
 
 @commands.command(
-    epilog="Examples:  quietgraph predict runs/digits-gcl-lr-attention-0 digits  |  "
-    "quietgraph predict runs/mine my_grown_graph/"
+    epilog="Examples:\n  quietgraph predict runs/digits-quiet-0 digits\n"
+    "  quietgraph predict runs/mine my_grown_graph/"
 )
 @deferred
 def predict(  # noqa: PLR0917
-    model_dir: Annotated[Path, typer.Argument(help="A run or model folder written by fit.")],
+    model_dir: Annotated[
+        Path, typer.Argument(help="A run or model folder written by fit.", metavar="MODEL_DIR")
+    ],
     source: SourceArgument = "",
     nodes: NodesOption = None,
     edges: EdgesOption = None,
     unknown: UnknownOption = None,
     drop_dangling: DanglingOption = False,
     limit: LimitOption = None,
-    out: Annotated[Path, typer.Option(help="Folder for predictions.csv.")] = Path("predictions"),
+    out: Annotated[Path, typer.Option(help="Folder for predictions.csv.", metavar="DIR")] = Path(
+        "predictions"
+    ),
     data_root: RootOption = None,
 ) -> None:
     """Predict the labels of all nodes of a graph with a fitted model."""

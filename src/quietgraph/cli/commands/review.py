@@ -6,28 +6,42 @@ from typing import Annotated
 import typer
 
 from quietgraph.cli.deferred import deferred
+from quietgraph.cli.options import FLAG, SERVER
 
 commands = typer.Typer()
 
 
 @commands.command(
-    epilog="Examples:  quietgraph review runs/demo  |  quietgraph review runs/demo --reviewer Ann"
-    "  |  quietgraph review runs/demo --export verified.csv"
+    epilog="Examples:\n  quietgraph review runs/demo\n"
+    "  quietgraph review runs/demo --reviewer Ann\n"
+    "  quietgraph review runs/demo --export verified.csv"
 )
 @deferred
 def review(  # noqa: PLR0917
-    run_dir: Annotated[Path, typer.Argument(help="A run folder written by fit.")],
+    run_dir: Annotated[
+        Path, typer.Argument(help="A run folder written by fit.", metavar="RUN_DIR")
+    ],
     host: Annotated[
-        str, typer.Option(help="Address to listen on; others than this machine only if you say so.")
+        str,
+        typer.Option(
+            help="Address to listen on; 0.0.0.0 for others.", metavar="HOST", rich_help_panel=SERVER
+        ),
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes any free one.")
+        int,
+        typer.Option(
+            min=0, max=65535, help="0 takes any free one.", metavar="N", rich_help_panel=SERVER
+        ),
     ] = 8470,
-    reviewer: Annotated[str, typer.Option(help="Your name; without it the page asks.")] = "",
-    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    reviewer: Annotated[
+        str, typer.Option(help="Your name; without it the page asks.", metavar="NAME")
+    ] = "",
+    browser: Annotated[
+        bool, typer.Option(help="Open the page.", metavar=FLAG, rich_help_panel=SERVER)
+    ] = True,
     export: Annotated[
         Path | None,
-        typer.Option(help="Write the merged decisions to this CSV file instead of serving."),
+        typer.Option(help="Write the merged decisions to a CSV file and end.", metavar="FILE"),
     ] = None,
 ) -> None:
-    """Serve the report of a run and save the decisions of its reviewers as they are made."""
+    """Serve the report of a run to reviewers and save their decisions."""
