@@ -55,10 +55,10 @@ def weights(reference: Reference, observed: Observation, seed: int) -> dict[str,
 
 
 def clean_set(reference: Reference, observed: Observation, seed: int) -> dict[str, float]:
-    governed = _last(rtgnn, "govern_labels", "rtgnn", observed, seed)
+    selected = _last(rtgnn, "select_labels", "rtgnn", observed, seed)
     right = _training(reference, observed)[1]
     return {
-        "right among those held for clean": float(right[governed.clean].float().mean()),
+        "right among those held for clean": float(right[selected.clean].float().mean()),
         "right among all": float(right.float().mean()),
     }
 

@@ -42,13 +42,13 @@ def measure(wrong: Array, score: Array, flagged: Array | None = None) -> dict[st
     return found
 
 
-def cleanlab_rows(name: str, codes: Array, chances: Array, wrong: Array) -> dict[str, Any]:
+def cleanlab_rows(name: str, codes: Array, probabilities: Array, wrong: Array) -> dict[str, Any]:
     """Return the measures of cleanlab's label qualities."""
-    chances = chances.clip(1e-9)
-    chances = chances / chances.sum(axis=1, keepdims=True)
+    probabilities = probabilities.clip(1e-9)
+    probabilities = probabilities / probabilities.sum(axis=1, keepdims=True)
     return {
         f"{name} + cleanlab {method}": measure(
-            wrong, 1 - get_label_quality_scores(codes, chances, method=method)
+            wrong, 1 - get_label_quality_scores(codes, probabilities, method=method)
         )
         for method in RIVALS
     }
@@ -63,8 +63,8 @@ def logistic_rows(graph: qg.Graph, codes: Array, known: Array, wrong: Array, see
         return {}
     split = StratifiedKFold(folds, shuffle=True, random_state=seed)
     model = LogisticRegression(max_iter=300)
-    chances = cross_val_predict(model, dense, codes, cv=split, method="predict_proba")
-    return cleanlab_rows("logistic", codes, chances, wrong)
+    probabilities = cross_val_predict(model, dense, codes, cv=split, method="predict_proba")
+    return cleanlab_rows("logistic", codes, probabilities, wrong)
 
 
 def study(dataset: str, noise: str, seed: int, methods: list[str]) -> dict[str, Any]:

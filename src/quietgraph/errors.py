@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 
 class QuietgraphError(Exception):
-    """Base of all errors a caller can mend; the command line turns them into exit code 2."""
+    """Base of all errors a caller can fix; the command line turns them into exit code 2."""
 
 
 class InvalidGraphError(QuietgraphError, ValueError):

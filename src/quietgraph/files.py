@@ -104,7 +104,7 @@ def _put_in_place(new: Path, target: Path) -> None:
         raise NotADirectoryError(f"it is a file, not a folder: {target.name}")
     if not target.exists():
         new.rename(target)
-    elif not _exchange(new, target):  # two steps: a kill between them is mended by the next write
+    elif not _exchange(new, target):  # two steps: a kill between them is repaired by the next write
         old = new.parent / _OLD / target.name
         old.parent.mkdir()
         target.rename(old)

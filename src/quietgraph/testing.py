@@ -53,11 +53,11 @@ def check_predicts_every_node(method: Method) -> None:
     problem, labels, validation = small_problem()
     model = _fit(method, problem.graph, labels, validation)
     assert set(model.predict()) <= {0, 1, 2}
-    chances = model.predict_proba()
-    assert chances.shape == (120, 3)
-    assert np.isfinite(chances).all()
-    np.testing.assert_allclose(chances.sum(axis=1), 1)
-    np.testing.assert_array_equal(model.classes_[chances.argmax(axis=1)], model.predict())
+    probabilities = model.predict_proba()
+    assert probabilities.shape == (120, 3)
+    assert np.isfinite(probabilities).all()
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    np.testing.assert_array_equal(model.classes_[probabilities.argmax(axis=1)], model.predict())
     assert model.embeddings_.shape[0] == 120
     assert np.isfinite(model.embeddings_).all()
 

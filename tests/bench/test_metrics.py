@@ -113,4 +113,4 @@ def test_every_score_of_a_run_is_described() -> None:
 
 def test_an_unknown_metric_reads_as_a_plain_score() -> None:
     metric = describe_metric("my_score")
-    assert (metric.words, metric.higher_is_better, metric.is_share) == ("my score", True, False)
+    assert (metric.words, metric.higher_is_better, metric.is_fraction) == ("my score", True, False)

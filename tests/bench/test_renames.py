@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from paths import ROOT
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.record import RunKey, canonical_json
@@ -25,9 +27,10 @@ def test_a_key_of_an_unknown_method_stays_as_it_is() -> None:
     assert current_key(key) == key
 
 
-def test_stored_results_of_a_method_that_has_not_changed_are_found_under_their_new_keys() -> None:
-    """Parameter `parts` of gcn is `partitions` now."""
+@pytest.mark.parametrize("method", ["gcn", "s2gc", "unionnet", "sel-cl", "jo-src", "grand-plus"])
+def test_stored_results_of_unchanged_methods_are_found_under_their_new_keys(method: str) -> None:
+    """Their parameters were called `parts`, `own_share`, `given_share`, `settling`, ..."""
     found = read_runs(ROOT / "results" / "paper-texas.csv")
-    keys = [record.key for record in found if record.key.method == "gcn"]
+    keys = [record.key for record in found if record.key.method == method]
     assert keys
-    assert keys == [Run.parse("texas", "gcn", key.noise, key.seed).key() for key in keys]
+    assert keys == [Run.parse("texas", method, key.noise, key.seed).key() for key in keys]

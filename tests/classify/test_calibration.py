@@ -9,8 +9,8 @@ from quietgraph.classify.label_issues.noise import symmetric_noise
 def problem(temperature: float, rate: float) -> tuple[torch.Tensor, torch.Tensor]:
     draws = torch.Generator().manual_seed(0)
     scores = torch.randn(4000, 4, generator=draws, dtype=torch.float64)
-    chances = (scores / temperature).softmax(dim=1)
-    true = torch.multinomial(chances, 1, generator=draws).squeeze(1)
+    probabilities = (scores / temperature).softmax(dim=1)
+    true = torch.multinomial(probabilities, 1, generator=draws).squeeze(1)
     observed = torch.multinomial(symmetric_noise(rate, 4)[true], 1, generator=draws).squeeze(1)
     return scores, observed
 

@@ -169,8 +169,8 @@ def test_folds_are_balanced_and_cover_every_label() -> None:
 def test_suspects_are_sorted_and_never_suggest_a_less_likely_label() -> None:
     import numpy as np
 
-    chances = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.5, 0.5]])
-    table = suspect_table(chances, torch.tensor([1, 1, 0, -1]), np.array(["a", "b"]))
+    probabilities = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.5, 0.5]])
+    table = suspect_table(probabilities, torch.tensor([1, 1, 0, -1]), np.array(["a", "b"]))
     assert list(table["node"]) == [0, 2, 1]
     assert list(table["suggested"]) == ["a", "a", "b"]
     assert list(table["given"]) == ["b", "a", "b"]

@@ -15,17 +15,17 @@ from quietgraph.classify.quality import (
 )
 
 
-def statement(chances: torch.Tensor, labels: torch.Tensor) -> Quality:
-    return assess_quality(chances, chances, labels, generator=np.random.default_rng(0))
+def statement(probabilities: torch.Tensor, labels: torch.Tensor) -> Quality:
+    return assess_quality(probabilities, probabilities, labels, generator=np.random.default_rng(0))
 
 
 def test_the_permutation_test_equals_permuting() -> None:
     draws = np.random.default_rng(0)
-    chances = draws.dirichlet(np.ones(3), 40)
+    probabilities = draws.dirichlet(np.ones(3), 40)
     labels = draws.integers(3, size=40)
-    sums = [chances[np.arange(40), draws.permutation(labels)].sum() for _ in range(4000)]
-    slow = np.mean(sums >= chances[np.arange(40), labels].sum())
-    assert abs(permutation_p(chances, labels) - slow) < 0.03
+    sums = [probabilities[np.arange(40), draws.permutation(labels)].sum() for _ in range(4000)]
+    slow = np.mean(sums >= probabilities[np.arange(40), labels].sum())
+    assert abs(permutation_p(probabilities, labels) - slow) < 0.03
 
 
 def test_the_interval_of_a_fraction_is_wilsons() -> None:

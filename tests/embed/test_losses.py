@@ -53,8 +53,8 @@ def prototype_loss_slow(
 ) -> Tensor:
     costs = []
     for row, cluster in zip(rows, own, strict=True):
-        chances = torch.stack([torch.exp(row @ c / temperature) for c in prototypes])
-        costs.append(-torch.log(chances[cluster] / chances.sum()))
+        probabilities = torch.stack([torch.exp(row @ c / temperature) for c in prototypes])
+        costs.append(-torch.log(probabilities[cluster] / probabilities.sum()))
     return torch.stack(costs).mean()
 
 

@@ -19,14 +19,14 @@ def test_low_pass_equals_its_definition(graph: Graph) -> None:
     for _ in range(5):
         power = dense @ power
         slow = slow + 0.8 / 5 * power
-    torch.testing.assert_close(low_pass(graph, graph.features, steps=5, own_share=0.2), slow)
+    torch.testing.assert_close(low_pass(graph, graph.features, steps=5, self_weight=0.2), slow)
 
 
 def test_sparse_features_give_the_same_in_blocks_of_columns(graph: Graph) -> None:
     words = (torch.rand(60, 1100, generator=torch.Generator().manual_seed(0)) < 0.02).float()
     sparse = CSR.from_scipy(words.numpy())
-    fast = low_pass(graph, sparse, steps=3, own_share=0.1)
-    torch.testing.assert_close(fast, low_pass(graph, words, steps=3, own_share=0.1))
+    fast = low_pass(graph, sparse, steps=3, self_weight=0.1)
+    torch.testing.assert_close(fast, low_pass(graph, words, steps=3, self_weight=0.1))
 
 
 def test_weight_decay_is_chosen_on_validation_when_it_is_left_open(graph: Graph) -> None:

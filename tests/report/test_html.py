@@ -126,10 +126,10 @@ def test_script_json_holds_any_text(text: str) -> None:
 
 def test_answers_of_own_data_are_those_that_did_not_see_the_label(run: FitRun) -> None:
     judged = answers(run)
-    assert "given labels" in judged.judges
+    assert "observed labels" in judged.source
     assert len(judged.labels) == 80
-    chances = run.model.out_of_fold_
-    assert judged.confidence.tolist() == chances[:80].max(axis=1).tolist()
+    probabilities = run.model.out_of_fold_
+    assert judged.confidence.tolist() == probabilities[:80].max(axis=1).tolist()
 
 
 def test_confusion_counts_every_pair() -> None:

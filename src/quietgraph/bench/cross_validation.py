@@ -37,7 +37,7 @@ def paper_grid(method: type[NodeClassifier]) -> list[dict[str, float]]:
 def cross_validated_accuracy(
     model: NodeClassifier, graph: Graph, labels: Labels, *, folds: int = FOLDS
 ) -> float:
-    """Return the share of given labels that is predicted by fits which did not see them.
+    """Return the fraction of observed labels that fits which did not see them predict.
 
     Each fit holds out a fifth of its labels for choices of its own. A method in two stages learns
     its embeddings once for all folds.

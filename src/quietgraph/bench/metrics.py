@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Metric:
-    """How to read a number: its words, its good end, and whether it is a share of 1."""
+    """How to read a number: its words, its good end, and whether it is a fraction of 1."""
 
     words: str
     higher_is_better: bool = True
-    is_share: bool = True
+    is_fraction: bool = True
 
     @property
     def decimals(self) -> int:
         """Decimals worth showing: one in percent, two otherwise."""
-        return 1 if self.is_share else 2
+        return 1 if self.is_fraction else 2
 
 
 METRICS = {
@@ -34,21 +34,21 @@ METRICS = {
     "test_calibration_error": Metric("test calibration error", higher_is_better=False),
     "train_accuracy_correct": Metric("accuracy on correctly labelled training nodes"),
     "train_accuracy_wrong": Metric("accuracy on wrongly labelled training nodes"),
-    "seconds_fit": Metric("seconds of fit", higher_is_better=False, is_share=False),
+    "seconds_fit": Metric("seconds of fit", higher_is_better=False, is_fraction=False),
 }
 _ABOUT_RUNS = {
-    "seconds": Metric("seconds", higher_is_better=False, is_share=False),
-    "peak_memory_mb": Metric("peak memory in MB", higher_is_better=False, is_share=False),
+    "seconds": Metric("seconds", higher_is_better=False, is_fraction=False),
+    "peak_memory_mb": Metric("peak memory in MB", higher_is_better=False, is_fraction=False),
 }
 
 
 def describe_metric(name: str) -> Metric:
     """Return how to read a metric; one that is not ours counts as a score, higher is better."""
-    return (METRICS | _ABOUT_RUNS).get(name) or Metric(name.replace("_", " "), is_share=False)
+    return (METRICS | _ABOUT_RUNS).get(name) or Metric(name.replace("_", " "), is_fraction=False)
 
 
 def accuracy(predicted: ArrayLike, true: ArrayLike) -> float:
-    """Return the share of nodes predicted as their true class; NaN for no nodes."""
+    """Return the fraction of nodes predicted as their true class; NaN for no nodes."""
     guess, truth = _pair(predicted, true)
     return float(accuracy_score(truth, guess)) if len(truth) else float("nan")
 

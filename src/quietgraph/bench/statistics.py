@@ -118,8 +118,8 @@ def mean_ranks(
     """Return mean ranks over the (dataset, noise, seed) blocks that every method finished.
 
     Equal values share their mean rank. The critical difference is Nemenyi's: two methods whose mean
-    ranks differ by less are not told apart at level `alpha`. Degenerate cases: without a complete
-    block ranks and differences are NaN; Friedman's p is NaN with fewer than three methods or two
+    ranks differ by less do not differ significantly at level `alpha`. Without a complete block
+    ranks and differences are NaN; Friedman's p is NaN with fewer than three methods or two
     blocks, and 1 where all methods tie in every block.
     """
     wide = _by_draw(frame, metric)
@@ -236,17 +236,19 @@ def t_test_p(differences: NDArray[Any]) -> float:
 def signed_rank_p(differences: NDArray[Any]) -> float:
     """Return the two-sided p-value of Wilcoxon's signed-rank test; no difference may be zero.
 
-    Exact up to 50 differences, ties included: each rank is a plus or a minus with equal chance.
+    Exact up to 50 differences, ties included: each rank is a plus or a minus with probability 1/2.
     (SciPy enumerates all signs where there are ties: the same number in 0.4 s instead of 1 ms.)
     """
     if len(differences) > 50:
         return float(stats.wilcoxon(differences).pvalue)
     doubled = np.rint(2 * stats.rankdata(np.abs(differences))).astype(int)  # tied ranks are halves
-    chances = np.ones(1)  # of each sum of the ranks with a plus
+    probabilities = np.ones(1)  # of each sum of the ranks with a plus
     for rank in doubled:
-        chances = (np.pad(chances, (0, rank)) + np.pad(chances, (rank, 0))) / 2
+        probabilities = (np.pad(probabilities, (0, rank)) + np.pad(probabilities, (rank, 0))) / 2
     reached = doubled[differences > 0].sum()
-    return float(min(1.0, 2 * min(chances[: reached + 1].sum(), chances[reached:].sum())))
+    return float(
+        min(1.0, 2 * min(probabilities[: reached + 1].sum(), probabilities[reached:].sum()))
+    )
 
 
 def _friedman_p(ranks: NDArray[Any]) -> float:

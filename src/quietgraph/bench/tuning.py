@@ -27,7 +27,7 @@ Tell = Callable[[list[Trial], int], None]  # trials so far, how many are wanted
 
 @dataclass(frozen=True)
 class Goal:
-    """What is to be good: a method on a dataset under noise, judged by noisy labels alone.
+    """What is to be good: a method on a dataset under noise, scored by noisy labels alone.
 
     Attributes:
         dataset: Name.

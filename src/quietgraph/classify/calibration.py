@@ -30,8 +30,8 @@ def fit_temperature(scores: Scores, labels: Labels, noise_matrix: Tensor) -> flo
     noise = noise_matrix.double().numpy()
 
     def cost(log_temperature: float) -> float:
-        chances = _softmax(rows * np.exp(-log_temperature)) @ noise
-        likelihood = chances[np.arange(len(observed)), observed].clip(_LEAST)
+        modelled = _softmax(rows * np.exp(-log_temperature)) @ noise
+        likelihood = modelled[np.arange(len(observed)), observed].clip(_LEAST)
         return float(-np.log(likelihood).sum() + log_temperature**2 / 2)
 
     return float(np.exp(minimize_scalar(cost, bounds=_RANGE, method="bounded").x))

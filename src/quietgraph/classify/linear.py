@@ -16,7 +16,7 @@ from quietgraph.types import Embeddings, Labels, Mask, Scores
 PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 STEPS = (1, 3, 10, 30, 100, 300, 1000, 3000)
 _SHARPNESS = tuple(2.0**power for power in range(-2, 8))
-_STEP_SHARE = 0.99  # of 1 / lambda_1, the largest step for which descent is sure
+_STEP_FRACTION = 0.99  # of 1 / lambda_1, the largest step for which descent converges
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ def fit_linear(
 
     Full batch, mean cross-entropy over the m training nodes. The step size is 0.99 / lambda_1
     with lambda_1 the largest eigenvalue of Z_L Z_L^T / m of the training rows ("labelled"), the
-    limit under which descent on this loss is sure; or of the Gram matrix K = Z Z^T of all rows,
+    limit under which descent on this loss converges; or of the Gram matrix K = Z Z^T of all rows,
     as the paper prints it ("printed"). The latter is smaller by about the number of nodes, so
     that it needs so many times the steps.
 
@@ -84,7 +84,7 @@ def fit_linear(
     labelled, targets = features[train], F.one_hot(labels[train], num_classes).to(features.dtype)
     count = len(labelled) if step_size == "labelled" else 1
     rows = labelled if step_size == "labelled" else features
-    rate = _STEP_SHARE * count / _largest_eigenvalue(rows)
+    rate = _STEP_FRACTION * count / _largest_eigenvalue(rows)
     weight = features.new_zeros(features.shape[1], num_classes)
     bias = features.new_zeros(num_classes)
     wanted, solutions = set(steps), {}
@@ -97,7 +97,7 @@ def fit_linear(
 
 
 def accuracy(scores: Scores, labels: Labels, where: Mask) -> float:
-    """Return the share of nodes in `where` whose largest score is at their label."""
+    """Return the fraction of nodes in `where` whose largest score is at their label."""
     return float((scores[where].argmax(dim=1) == labels[where]).float().mean())
 
 

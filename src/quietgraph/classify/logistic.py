@@ -111,10 +111,10 @@ def _solve(points: _Matrix, targets: _Matrix, penalty: float, start: _Matrix) ->
         weight, bias = table[:-1], table[-1]
         logits = points @ weight + bias
         logits -= logits.max(axis=1, keepdims=True)
-        chances = np.exp(logits)
-        sums = chances.sum(axis=1, keepdims=True)
+        exponentials = np.exp(logits)
+        sums = exponentials.sum(axis=1, keepdims=True)
         value = (np.log(sums).sum() - (logits * targets).sum()) / len(points)
-        residual = (chances / sums - targets) / len(points)
+        residual = (exponentials / sums - targets) / len(points)
         slope = np.vstack([points.T @ residual + penalty * weight, residual.sum(axis=0)])
         return float(value + penalty / 2 * np.square(weight).sum()), slope.ravel()
 

@@ -1,4 +1,4 @@
-"""Classes as soft spherical clusters, seeded by noisy labels and mended by all nodes."""
+"""Classes as soft spherical clusters, initialised by noisy labels and refined on all nodes."""
 
 import torch
 import torch.nn.functional as F
@@ -23,7 +23,7 @@ def fit_mixture(
 
     One cluster per class; scores are rows @ weight + bias. Five rounds of
     expectation and maximisation from the class means of the noisy labels. A node's
-    own label never decides its class; with `noisy`, given labels count by how likely they are
+    own label never decides its class; with `noisy`, observed labels count by how probable they are
     under a symmetric noise whose rate is estimated along the way.
 
     Args:
@@ -34,21 +34,22 @@ def fit_mixture(
         concentration: How concentrated the clusters are (kappa).
         noisy: Whether to model wrong labels.
     """
-    given = F.one_hot(labels[train], num_classes).to(rows.dtype)
+    observed = F.one_hot(labels[train], num_classes).to(rows.dtype)
     labelled = rows[train]
-    means = F.normalize(given.T @ labelled, dim=1)
-    shares = torch.full((num_classes,), 1 / num_classes, dtype=rows.dtype, device=rows.device)
+    means = F.normalize(observed.T @ labelled, dim=1)
+    frequency = torch.full((num_classes,), 1 / num_classes, dtype=rows.dtype, device=rows.device)
     for _ in range(_ITERATIONS):
-        chances = (concentration * rows @ means.T + shares.log()).softmax(dim=1)
-        trusted = _trust(chances[train], given) if noisy else given
-        pull = trusted.T @ labelled / len(labelled) + _UNLABELLED * chances.T @ rows / len(rows)
+        probabilities = (concentration * rows @ means.T + frequency.log()).softmax(dim=1)
+        trusted = _trust(probabilities[train], observed) if noisy else observed
+        pull = trusted.T @ labelled / len(labelled)
+        pull = pull + _UNLABELLED * probabilities.T @ rows / len(rows)
         means = F.normalize(pull, dim=1)
-        shares = chances.mean(dim=0).sqrt()
-        shares = (shares / shares.sum()).clamp_min(1e-12)
-    return concentration * means.T, shares.log()
+        frequency = probabilities.mean(dim=0).sqrt()
+        frequency = (frequency / frequency.sum()).clamp_min(1e-12)
+    return concentration * means.T, frequency.log()
 
 
-def self_trained_ridge(rows: Embeddings, chances: Probabilities) -> tuple[Tensor, Tensor]:
+def self_trained_ridge(rows: Embeddings, probabilities: Probabilities) -> tuple[Tensor, Tensor]:
     """Return weight [dim, classes] and intercept [classes] of ridge regression on all nodes.
 
     Soft labels are the targets and nodes count by their certainty. The intercept is not
@@ -57,10 +58,10 @@ def self_trained_ridge(rows: Embeddings, chances: Probabilities) -> tuple[Tensor
 
     Args:
         rows: One row per node [nodes, dim].
-        chances: Class probabilities from another classifier [nodes, classes].
+        probabilities: Class probabilities from another classifier [nodes, classes].
     """
-    weight = chances.max(dim=1).values[:, None]
-    targets = chances - 1 / chances.shape[1]
+    weight = probabilities.max(dim=1).values[:, None]
+    targets = probabilities - 1 / probabilities.shape[1]
     middle = (weight * rows).sum(dim=0) / weight.sum()
     centred = rows - middle
     gram = centred.T @ (weight * centred) / len(rows)
@@ -71,10 +72,10 @@ def self_trained_ridge(rows: Embeddings, chances: Probabilities) -> tuple[Tensor
     return solution, -(middle @ solution)
 
 
-def _trust(chances: Tensor, given: Tensor) -> Tensor:
-    """Return the class of each labelled node given its label and symmetric noise, softly."""
-    num_classes = given.shape[1]
-    kept = (chances * given).sum(dim=1).mean().clamp(1 / num_classes + 0.02, 0.98)
+def _trust(probabilities: Tensor, observed: Tensor) -> Tensor:
+    """Return the posterior of each labelled node's class under symmetric noise."""
+    num_classes = observed.shape[1]
+    kept = (probabilities * observed).sum(dim=1).mean().clamp(1 / num_classes + 0.02, 0.98)
     flipped = (1 - kept) / (num_classes - 1)
-    posterior = chances * torch.where(given > 0, kept, flipped)
+    posterior = probabilities * torch.where(observed > 0, kept, flipped)
     return posterior / posterior.sum(dim=1, keepdim=True).clamp_min(1e-12)

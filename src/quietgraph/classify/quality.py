@@ -112,11 +112,11 @@ def assess_quality(
         hints: What to try next where the verdict is not `trust`.
     """
     known = labels != UNKNOWN
-    observed, chances = labels[known].numpy(), probabilities[known].numpy()
-    predicted = chances.argmax(axis=1)
-    predicted[chances.sum(axis=1) <= 0] = -1
+    observed, rows = labels[known].numpy(), probabilities[known].numpy()
+    predicted = rows.argmax(axis=1)
+    predicted[rows.sum(axis=1) <= 0] = -1
     hits = predicted == observed
-    frequency = np.bincount(observed, minlength=chances.shape[1]) / len(observed)
+    frequency = np.bincount(observed, minlength=rows.shape[1]) / len(observed)
     rate, interval = noise_interval(pooled[known], labels[known], generator)
     facts: dict[str, Any] = {
         "num_labels": len(observed),
@@ -124,11 +124,11 @@ def assess_quality(
         "accuracy_interval": wilson_interval(int(hits.sum()), len(hits)),
         "majority": float(frequency.max()),
         "chance": float((frequency[predicted] * (predicted >= 0)).mean()),
-        "p_value": permutation_p(chances, observed),
+        "p_value": permutation_p(rows, observed),
         "balanced_accuracy": float(
             np.mean([hits[observed == code].mean() for code in np.unique(observed)])
         ),
-        "estimated_accuracy": float(chances.max(axis=1).mean()),
+        "estimated_accuracy": float(rows.max(axis=1).mean()),
         "noise_rate": rate,
         "noise_interval": interval,
         "one_class": len(np.unique(predicted)) == 1,
@@ -138,8 +138,8 @@ def assess_quality(
     return Quality(
         verdict=verdict,
         sentences=_sentences(verdict, facts),
-        advice=() if verdict == TRUST else (*hints, *_advice(facts, chances.shape[1])),
-        coverage=_coverage(chances, hits),
+        advice=() if verdict == TRUST else (*hints, *_advice(facts, rows.shape[1])),
+        coverage=_coverage(rows, hits),
         **facts,
     )
 
@@ -167,9 +167,9 @@ def permutation_p(
 
 def wilson_interval(hits: int, count: int) -> Interval:
     """Return the 95 % interval of a fraction."""
-    share, spread = hits / count, _Z**2 / count
-    middle = (share + spread / 2) / (1 + spread)
-    half = math.sqrt(share * (1 - share) * spread + spread**2 / 4) / (1 + spread)
+    fraction, spread = hits / count, _Z**2 / count
+    middle = (fraction + spread / 2) / (1 + spread)
+    half = math.sqrt(fraction * (1 - fraction) * spread + spread**2 / 4) / (1 + spread)
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
@@ -253,11 +253,11 @@ def _advice(facts: Mapping[str, Any], num_classes: int) -> tuple[str, ...]:
     return ("Compare other methods, for example gcl-lr-attention, gcn and tedgcn.",)
 
 
-def _coverage(chances: np.ndarray[Any, Any], hits: np.ndarray[Any, Any]) -> tuple[Coverage, ...]:
-    largest, rows = chances.max(axis=1), []
+def _coverage(rows: np.ndarray[Any, Any], hits: np.ndarray[Any, Any]) -> tuple[Coverage, ...]:
+    largest, found = rows.max(axis=1), []
     for threshold in THRESHOLDS:
         kept = largest >= threshold
         if kept.any():
             agreement, mean = float(hits[kept].mean()), float(largest[kept].mean())
-            rows.append(Coverage(threshold, float(kept.mean()), agreement, mean))
-    return tuple(rows)
+            found.append(Coverage(threshold, float(kept.mean()), agreement, mean))
+    return tuple(found)

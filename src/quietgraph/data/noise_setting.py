@@ -132,7 +132,7 @@ def parse_noise(text: str) -> NoiseSetting:
 
 
 def warn_if_uninformative(setting: NoiseSetting, num_classes: int) -> str | None:
-    """Return one sentence where the labels cannot tell the true class, else None."""
+    """Return one sentence where the labels cannot determine the true class, else None."""
     true, likeliest_wrong = _probabilities(setting, num_classes)
     if num_classes < 2 or true > likeliest_wrong + 1e-9:
         return None

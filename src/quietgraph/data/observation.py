@@ -93,13 +93,13 @@ class Observation:
                 f"{corrections.path} gives a label to the node {int(scored.nonzero()[0])}, which "
                 f"is a test node of {self.name}. Correct only nodes of suspects.csv."
             )
-        sure = torch.from_numpy(corrections.verified(self.node_ids)) & (codes != UNKNOWN)
+        verified = torch.from_numpy(corrections.verified(self.node_ids)) & (codes != UNKNOWN)
         dropped = int((changed & (codes == UNKNOWN)).sum())
         words = [f"{int(changed.sum()) - dropped} labels corrected"]
-        words += [f"{int((sure & ~changed).sum())} kept"] if (sure & ~changed).any() else []
+        words += [f"{int((verified & ~changed).sum())} kept"] if (verified & ~changed).any() else []
         words += [f"{dropped} dropped"] if dropped else []
         corrected = self.relabel(codes, f"{', '.join(words)} by {corrections.path}")
-        return replace(corrected, verified=(self.verified & ~changed) | sure)
+        return replace(corrected, verified=(self.verified & ~changed) | verified)
 
     def drop(self, suspects: pd.DataFrame, count: int) -> "Observation":
         """Return it without the labels of the first suspects, two of each class at least kept.

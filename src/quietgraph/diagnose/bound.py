@@ -111,10 +111,10 @@ def bound_terms(
 
     Args:
         embeddings: One row per node [nodes, dim].
-        labels: As given [nodes], -1 where unknown.
+        labels: Observed [nodes], -1 where unknown.
         labelled: The nodes that the classifier learns from [nodes]; by default all known ones.
         reference: The labels taken as right [nodes], known at least on the labelled nodes: the
-            clean ones in an experiment, a model's predictions otherwise. Without it the given
+            clean ones in an experiment, a model's predictions otherwise. Without it the observed
             labels count as right and L_2 is zero.
         settings: What the theorem leaves open; by default `BoundSettings()`.
     """
@@ -125,13 +125,13 @@ def bound_terms(
     values = gram_eigenvalues(embeddings, scale=settings.scale)
     rate = _learning_rate(settings, largest=float(values[0]))
     num_classes = count_classes(labels, reference)
-    given, right = (one_hot(each, num_classes) for each in (labels, reference))
+    observed, right = (one_hot(each, num_classes) for each in (labels, reference))
     steps, scale = settings.steps, settings.scale
-    descent = descend(embeddings[labelled], given[labelled], rate=rate, steps=steps, scale=scale)
+    descent = descend(embeddings[labelled], observed[labelled], rate=rate, steps=steps, scale=scale)
     return BoundTerms(
         steps=torch.tensor(list(steps)),
         signal_loss=unfitted_loss(descent, right[labelled]),
-        noise_loss=fitted_loss(descent, (given - right)[labelled]),
+        noise_loss=fitted_loss(descent, (observed - right)[labelled]),
         complexity=_complexity(values, labelled),
         test_loss=_test_loss(descent, embeddings, right, ~labelled & (reference != UNKNOWN)),
         learning_rate=rate,

@@ -20,21 +20,21 @@ class Descent:
     """The classifier after each number of steps, in the singular directions of H_L."""
 
     embeddings: Embeddings  # H_L [labelled, dim]
-    given: Tensor  # Y_L, what it learns [labelled, classes]
+    targets: Tensor  # Y_L, what it learns [labelled, classes]
     scale: Scale
     values: Tensor  # s, the eigenvalues of K_LL above zero [rank]
     basis: Tensor  # V [dim, rank]
-    left: Tensor  # (1 - rate s)^t, the share not yet fitted [steps, rank]
+    left: Tensor  # (1 - rate s)^t, the fraction not yet fitted [steps, rank]
 
 
 def descend(
-    embeddings: Embeddings, given: Tensor, *, rate: float, steps: Sequence[int], scale: Scale
+    embeddings: Embeddings, targets: Tensor, *, rate: float, steps: Sequence[int], scale: Scale
 ) -> Descent:
     """Return the classifier that labelled nodes give after each number of steps.
 
     Args:
         embeddings: The labelled nodes [labelled, dim].
-        given: What it learns there [labelled, classes].
+        targets: What it learns there [labelled, classes].
         rate: The learning rate, above 0 and below 1 / (largest eigenvalue of K).
         steps: The numbers of steps.
         scale: "unit" for rows of length 1, "raw" for the rows as they are.
@@ -42,7 +42,7 @@ def descend(
     values, basis = eigenbasis(embeddings, scale=scale)
     times = torch.tensor(list(steps), dtype=torch.float64).unsqueeze(1)
     left = torch.exp(times * torch.log1p(-rate * values))
-    return Descent(embeddings, given, scale, values, basis, left)
+    return Descent(embeddings, targets, scale, values, basis, left)
 
 
 def unfitted_loss(descent: Descent, targets: Tensor) -> Tensor:
@@ -73,7 +73,7 @@ def unseen_loss(descent: Descent, embeddings: Embeddings, right: Tensor) -> Tens
         seen = rows @ descent.basis
         gram.addmm_(seen.T, seen)
     cross = descent.basis.T @ cross_product(embeddings, right, scale=descent.scale)
-    full = _along(descent, descent.given) / descent.values.sqrt().unsqueeze(1)
+    full = _along(descent, descent.targets) / descent.values.sqrt().unsqueeze(1)
     losses = []
     for left in descent.left:
         weights = (1 - left).unsqueeze(1) * full  # V^T W(t) [rank, classes]

@@ -19,7 +19,7 @@ from quietgraph.types import Embeddings
 
 Scale: TypeAlias = Literal["unit", "raw"]
 
-# Eigenvalues below this share of the largest count as zero: in float32 they are mostly rounding.
+# Eigenvalues below this fraction of the largest count as zero: in float32 they are mostly rounding.
 ZERO_SHARE = 1e-10
 
 _BLOCK_ENTRIES = 2**22  # 32 MB of float64 at a time

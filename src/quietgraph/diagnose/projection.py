@@ -13,7 +13,7 @@ from quietgraph.types import UNKNOWN, Embeddings, Labels
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """The share of each class vector on each eigenvector of K, strongest eigenvector first.
+    """The fraction of each class vector on each eigenvector of K, strongest eigenvector first.
 
     Attributes:
         classes: The classes whose vector is not zero; the others have no direction.
@@ -38,13 +38,13 @@ class Projection:
 
     @property
     def beyond(self) -> float:
-        """The share in the null space of K, which no linear classifier on H can reach."""
+        """The fraction in the null space of K, which no linear classifier on H can reach."""
         return max(0.0, 1 - float(self.concentration[-1]))
 
     def concentration_at(self, rank: int) -> float:
-        """Return the share that the first `rank` of all eigenvectors hold.
+        """Return the fraction that the first `rank` of all eigenvectors hold.
 
-        In the null space any basis is as good as another; the share there grows linearly,
+        In the null space any basis is as good as another; the fraction there grows linearly,
         as it does on average over all bases.
         """
         inside = len(self.scores)
@@ -55,12 +55,12 @@ class Projection:
         reached = min(1.0, (rank - inside) / max(1, self.num_nodes - inside))
         return float(self.concentration[-1]) + reached * self.beyond
 
-    def rank_holding(self, share: float = 0.8) -> int | None:
-        """Return the first rank that holds this share of the signal.
+    def rank_holding(self, fraction: float = 0.8) -> int | None:
+        """Return the first rank that holds this fraction of the signal.
 
-        None where all directions of K together do not: `1 - beyond` is the share they reach.
+        None where all directions of K together do not: `1 - beyond` is the fraction they reach.
         """
-        enough = self.concentration >= share
+        enough = self.concentration >= fraction
         return int(enough.int().argmax()) + 1 if bool(enough.any()) else None
 
 
@@ -101,11 +101,11 @@ def label_projection(
 def noise_projection(
     embeddings: Embeddings, labels: Labels, reference: Labels, *, scale: Scale = "unit"
 ) -> Projection | None:
-    """Return how the label noise, given minus right, spreads over the eigenvectors of K.
+    """Return how the label noise, observed minus true, spreads over the eigenvectors of K.
 
     Args:
         embeddings: One row per node [nodes, dim].
-        labels: As given [nodes], -1 where unknown.
+        labels: Observed [nodes], -1 where unknown.
         reference: Taken as right [nodes], -1 where unknown.
         scale: "unit" for rows of length 1, "raw" for the rows as they are.
 
@@ -118,5 +118,5 @@ def noise_projection(
     if not bool((labels[known] != reference[known]).any()):
         return None
     num_classes = count_classes(labels, reference)
-    given, right = (one_hot(each[known], num_classes) for each in (labels, reference))
-    return project(embeddings[known], given - right, scale=scale)
+    observed, right = (one_hot(each[known], num_classes) for each in (labels, reference))
+    return project(embeddings[known], observed - right, scale=scale)

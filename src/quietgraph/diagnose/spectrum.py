@@ -15,7 +15,7 @@ class Spectrum:
 
     Attributes:
         eigenvalues: Largest first [values]; the other eigenvalues of K are zero.
-        effective_rank: exp(entropy of the eigenvalues' shares): the number of equally strong
+        effective_rank: exp(entropy of the eigenvalues' fractions): the number of equally strong
             directions that would be as spread out.
         numerical_rank: How many eigenvalues are not zero.
     """
@@ -26,7 +26,7 @@ class Spectrum:
 
     @property
     def energy(self) -> Tensor:
-        """The share of the trace that the first r eigenvalues hold, for each r [values]."""
+        """The fraction of the trace that the first r eigenvalues hold, for each r [values]."""
         return (self.eigenvalues.cumsum(0) / self.eigenvalues.sum()).clamp(max=1)
 
 
@@ -46,8 +46,8 @@ def describe_spectrum(eigenvalues: Tensor) -> Spectrum:
     """
     check_eigenvalues(eigenvalues)
     ordered = eigenvalues.to(torch.float64).sort(descending=True).values
-    shares = ordered / ordered.sum()
-    entropy = torch.special.entr(shares).sum()
+    fractions = ordered / ordered.sum()
+    entropy = torch.special.entr(fractions).sum()
     return Spectrum(
         eigenvalues=ordered,
         effective_rank=float(entropy.exp()),

@@ -31,8 +31,8 @@ class Diagnosis:
         attended_spectrum: Of the kernel of plain F.
         bound: Kernel complexity and bound terms on K.
         attended_bound: The same of plain F.
-        signal: How the right labels (without a reference: the given ones) of the nodes with a
-            given label spread over the kernel of these nodes.
+        signal: How the right labels (without a reference: the observed ones) of the nodes with an
+            observed label spread over the kernel of these nodes.
         noise: How their label noise does; None without noise or reference.
         noise_estimate: From out-of-fold probabilities; None without them.
         features_spectrum: Of the features that a linear classifier saw; None where they are not
@@ -85,10 +85,10 @@ def diagnose_embedding(
 
     Args:
         embeddings: One row per node [nodes, dim], from any method.
-        labels: As given [nodes], -1 where unknown.
+        labels: Observed [nodes], -1 where unknown.
         labelled: The nodes that the classifier learns from [nodes]; by default all known ones.
         reference: The labels taken as right [nodes], known at least on the labelled nodes.
-            Without it the given labels count as right.
+            Without it the observed labels count as right.
         probabilities: Out-of-fold probabilities [nodes, classes], to estimate the noise from.
         features: What a linear classifier really saw of every node [nodes, features].
         settings: What the theorem leaves open, and the scale; by default `BoundSettings()`.

@@ -8,7 +8,7 @@ from torch import Tensor
 from quietgraph.embed.propagation import project, propagate
 from quietgraph.graph import CSR, Features
 
-_REST = 0.02  # share of the walk's weight left to its last step
+_REST = 0.02  # fraction of the walk's weight left to its last step
 _MOST_KEPT = 2**28  # entries of a dense matrix kept for a whole training, 1 GiB
 _BLOCK = 256  # feature columns that are diffused together
 

@@ -71,8 +71,8 @@ def _edge_draws(structure: Propagation, rates: ViewRates, generator: torch.Gener
     if rates.edge_drop > 0:
         present[:edges] = (torch.rand(edges, generator=generator) >= rates.edge_drop).to(present)
     if rates.edge_add > 0 and structure.num_spare > 0:
-        chance = min(1.0, rates.edge_add * edges / structure.num_spare)
-        draws = torch.rand(structure.num_spare, generator=generator) < chance
+        probability = min(1.0, rates.edge_add * edges / structure.num_spare)
+        draws = torch.rand(structure.num_spare, generator=generator) < probability
         present[edges : edges + structure.num_spare] = draws.to(present)
     return present
 

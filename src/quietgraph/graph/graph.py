@@ -17,7 +17,7 @@ from quietgraph.graph.sparse import CSR
 Features: TypeAlias = Tensor | CSR  # [nodes, features] float32, dense or sparse
 _Value = TypeVar("_Value")
 
-_SPARSE_BELOW = 0.15  # share of non-zeros under which a sparse product is the faster one
+_SPARSE_BELOW = 0.15  # fraction of non-zeros under which a sparse product is the faster one
 _SPARSE_FROM = 64  # columns from which sparsity is worth its bookkeeping
 _LARGEST = float(np.finfo(np.float32).max)
 _SMALLEST = float(np.finfo(np.float32).tiny)
@@ -323,11 +323,11 @@ def _fold(pairs: Any, values: Any, num_nodes: int) -> tuple[CSR, tuple[str, ...]
     return CSR.from_scipy(matrix), fold_notes(int(loops.sum()), len(first), int(first.sum()))
 
 
-def fold_notes(loops: int, given: int, kept: int) -> tuple[str, ...]:
+def fold_notes(loops: int, edges: int, kept: int) -> tuple[str, ...]:
     """Return in words what became of the edges: self-loops, edges beside these, those kept."""
     notes = [f"{loops} self-loops removed"] if loops else []
-    if given != kept:
-        notes.append(f"repeated or opposite edges merged: {given} given, {kept} kept")
+    if edges != kept:
+        notes.append(f"repeated or opposite edges merged: {edges} given, {kept} kept")
     return tuple(notes)
 
 

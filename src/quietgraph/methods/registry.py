@@ -51,24 +51,24 @@ class Methods(Mapping[str, Method]):
     """The classes of all methods by name, each imported when it is first asked for."""
 
     def __init__(self) -> None:
-        self._given: dict[str, Method] = {}
+        self._registered: dict[str, Method] = {}
 
     def __getitem__(self, name: str) -> Method:
-        if name in self._given:
-            return self._given[name]
+        if name in self._registered:
+            return self._registered[name]
         places = _places()
         if name not in places:
             raise UnknownNameError("method", name, self)
         return _imported(name, places[name])
 
     def __iter__(self) -> Iterator[str]:
-        return iter({**_places(), **self._given})
+        return iter({**_places(), **self._registered})
 
     def __len__(self) -> int:
-        return len({**_places(), **self._given})
+        return len({**_places(), **self._registered})
 
     def __contains__(self, name: object) -> bool:
-        return name in self._given or name in _places()
+        return name in self._registered or name in _places()
 
     def add(self, method: Method, name: str) -> None:
         """Register a class under a name that no other class has."""
@@ -79,7 +79,7 @@ class Methods(Mapping[str, Method]):
                 f"the method name '{name}' belongs to {class_path(self[name])}. "
                 "Register under another name."
             )
-        self._given[name] = method
+        self._registered[name] = method
 
 
 METHODS: Final = Methods()
@@ -115,8 +115,8 @@ def method_name(method: Method) -> str:
     """Return the registered name of an estimator class, else where the class is defined."""
     path = class_path(method)
     places = {place: name for name, place in _places().items()}
-    given = {class_path(each): name for name, each in METHODS._given.items()}
-    return {**places, **given}.get(path, path)
+    registered = {class_path(each): name for name, each in METHODS._registered.items()}
+    return {**places, **registered}.get(path, path)
 
 
 def method_of_class(class_name: str) -> Method:
@@ -144,7 +144,7 @@ def _imported(name: str, place: str) -> Method:
     except (ImportError, AttributeError) as error:
         raise InvalidParameterError(
             f"the method '{name}' cannot be imported from {place} ({error}). "
-            "Mend or uninstall the package that declares it."
+            "Fix or uninstall the package that declares it."
         ) from error
     if not (isinstance(found, type) and issubclass(found, NodeClassifier)):
         raise InvalidParameterError(f"the method '{name}' at {place} must be a NodeClassifier.")

@@ -59,7 +59,9 @@ class S2GC(NodeClassifier):
     }
 
     steps: int = param(16, "steps of propagation (K)", low=1)
-    own_share: float = param(0.05, "weight of a node's own features (alpha)", low=0, high=1)
+    self_weight: float = param(
+        0.05, "weight of a node's own features (alpha)", low=0, high=1, old_name="own_share"
+    )
     hidden: int = param(0, "width of a hidden layer before the classifier, 0 for none", low=0)
     dropout: float = param(0.0, "fraction of the hidden layer dropped", low=0, high=0.99)
     feature_norm: str = param("l1", "scaling of feature rows", choices=("l2", "l1", "none"))
@@ -84,12 +86,12 @@ class S2GC(NodeClassifier):
     def _train(self, filtered: Tensor, task: Task, decay: float) -> tuple[nn.Module, History]:
         """Return a head trained on the rows of training nodes, and its history."""
         head = self._head(filtered.shape[1], task.num_classes).to(filtered.device)
-        given, targets = filtered[task.train], task.labels[task.train]
+        rows, targets = filtered[task.train], task.labels[task.train]
         held_out, wanted = filtered[task.validation], task.labels[task.validation]
         everywhere = torch.ones_like(wanted, dtype=torch.bool)
         history = train(
             head,
-            lambda _epoch: {"loss": F.cross_entropy(head(given), targets)},
+            lambda _epoch: {"loss": F.cross_entropy(head(rows), targets)},
             Schedule(self.epochs, self.learning_rate, decay, self.patience),
             score=lambda: validation_score(head(held_out), wanted, everywhere),
         )
@@ -106,7 +108,7 @@ class S2GC(NodeClassifier):
 
     def _filter(self, graph: Graph) -> Tensor:
         features = normalise_rows(graph.features, self.feature_norm)
-        return low_pass(graph, features, steps=self.steps, own_share=self.own_share)
+        return low_pass(graph, features, steps=self.steps, self_weight=self.self_weight)
 
     def _head(self, num_features: int, num_classes: int) -> nn.Module:
         if self.hidden == 0:
@@ -119,8 +121,8 @@ class S2GC(NodeClassifier):
         )
 
 
-def low_pass(graph: Graph, features: Features, *, steps: int, own_share: float) -> Tensor:
-    """Return own_share X + (1 - own_share) / steps (A X + ... + A^steps X) [nodes, features].
+def low_pass(graph: Graph, features: Features, *, steps: int, self_weight: float) -> Tensor:
+    """Return self_weight X + (1 - self_weight) / steps (A X + ... + A^steps X) [nodes, features].
 
     A is the normalised adjacency with self-loops.
     """
@@ -133,7 +135,7 @@ def low_pass(graph: Graph, features: Features, *, steps: int, own_share: float) 
             block = propagate(operator, block)
             total += block
         stop = start + columns.shape[1]
-        filtered[:, start:stop] = own_share * columns + (1 - own_share) / steps * total
+        filtered[:, start:stop] = self_weight * columns + (1 - self_weight) / steps * total
         start = stop
     return filtered
 

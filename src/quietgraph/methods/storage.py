@@ -35,7 +35,7 @@ def save_model(model: NodeClassifier, folder: Path) -> Path:
     }
     if model.out_of_fold_ is not None:
         tensors["out_of_fold"] = torch.from_numpy(model.out_of_fold_)
-    tensors |= {f"votes.{name}": shares for name, shares in (model.votes_ or {}).items()}
+    tensors |= {f"votes.{name}": votes for name, votes in (model.votes_ or {}).items()}
     facts = {
         "format": FORMAT,
         "method": method_name(type(model)),
@@ -117,9 +117,9 @@ def _restore(model: NodeClassifier, facts: dict[str, Any], tensors: dict[str, An
     model.temperature_ = facts.get("temperature", 1.0)
     quality = facts.get("quality")
     model.quality_ = None if quality is None else Quality.from_dict(quality)
-    chances = tensors.get("out_of_fold")
-    model.out_of_fold_ = None if chances is None else chances.numpy()
-    if chances is not None:
+    probabilities = tensors.get("out_of_fold")
+    model.out_of_fold_ = None if probabilities is None else probabilities.numpy()
+    if probabilities is not None:
         model.votes_ = _named(tensors, "votes.")
     empty = _featureless(len(tensors["labels"]))
     masks = (tensors["labels"], tensors["train"], tensors["validation"])

@@ -105,14 +105,14 @@ class TEDGCN(NodeClassifier):
         module = module.to(task.graph.device)
         seen, held_out = filtered.at(task.train), filtered.at(task.validation)
         targets, wanted = task.labels[task.train], task.labels[task.validation]
-        everyone = torch.ones_like(wanted, dtype=torch.bool)
+        every_row = torch.ones_like(wanted, dtype=torch.bool)
         others = [value for name, value in module.named_parameters() if name != "depth"]
         depth = {"params": [module.depth], "lr": self.depth_step, "weight_decay": 0.0}
         history = train(
             module,
             lambda epoch: {"loss": F.cross_entropy(module(seen), targets)},  # noqa: ARG005
             Schedule(epochs, self.learning_rate, self.weight_decay, self.patience),
-            score=lambda: validation_score(module(held_out), wanted, everyone),
+            score=lambda: validation_score(module(held_out), wanted, every_row),
             parameters=[{"params": others}, depth],
             after_step=module.bound_depth,
         )

@@ -25,7 +25,7 @@ FREE_SHARE = 0.2  # of min(N, d): the rank at which the paper reads off its conc
 
 
 def theory_numbers(run: Run) -> dict[str, float]:
-    """Return bound terms and the shares of labels and label noise on the leading directions."""
+    """Return bound terms and the fractions of labels and label noise on the leading directions."""
     found = study(run)
     signal_held, noise_held = leading_shares(found)
     return bound_numbers(found) | {"labels_held": signal_held, "noise_held": noise_held}
@@ -66,7 +66,7 @@ class StudyEngine:
                     yield future.result()
             except BrokenProcessPool as error:
                 raise QuietgraphError(
-                    "a worker process was ended from outside, most likely for want of memory. "
+                    "a worker process was ended from outside, probably for want of memory. "
                     "Start again with fewer --jobs: finished runs are kept."
                 ) from error
             except BaseException:  # the caller stops: nobody waits for the runs under way

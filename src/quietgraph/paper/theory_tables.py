@@ -116,7 +116,7 @@ class ProjectionFigure:
         return Needs(theory=scope.can_run(self.runs(scope)))
 
     def compare(self, scope: Scope, results: Results) -> Comparison:
-        """Return the shares on the leading directions, and the curves of the first draw."""
+        """Return the fractions on the leading directions, and the curves of the first draw."""
         runs, rows = self.runs(scope), []
         names = ("labels", "noise")
         found = {name: results.summaries("theory", runs, f"{name}_held") for name in names}
@@ -162,7 +162,7 @@ _PROJECTION_NOTES: Final = (
     "Share in percent of the right labels, and of the label noise, on the first 0.2 min(N, d) "
     "eigenvectors of the kernel; asymmetric noise of 60 %; in italics what the paper prints.",
     "The figure shows the first draw. The width d differs (256 here, not stated in the paper), and "
-    "so does the rank at which the shares are read off.",
+    "so does the rank at which the fractions are read off.",
 )
 BOUND: Final = TheoryTable(
     "bound",

@@ -1,4 +1,4 @@
-"""What the model answered for the nodes whose label can judge it."""
+"""Predictions beside the labels that they are scored against."""
 
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -15,16 +15,16 @@ _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Answers beside the labels that judge them.
+    """Predictions beside the labels that they are scored against.
 
     Attributes:
-        judges: Which labels these are, in words.
-        labels: Of the judging nodes, as text [judged].
-        predicted: The likeliest label of each, as text [judged].
-        confidence: Its probability [judged].
+        source: Which labels these are, in words.
+        labels: Of the scored nodes, as text [scored].
+        predicted: The predicted label of each, as text [scored].
+        confidence: Its probability [scored].
     """
 
-    judges: str
+    source: str
     labels: _Array
     predicted: _Array
     confidence: _Array
@@ -42,20 +42,20 @@ class Answers:
 def answers(run: FitRun) -> Answers:
     """Return the answers for test nodes; of own data, those of models that did not see the label.
 
-    Own data has no right labels to be judged by, so there the given ones judge.
+    Own data has no reference labels, so predictions are scored against the observed ones.
     """
     model = run.model
     if run.reference is None:
         codes = model.task_.labels.cpu().numpy()
-        judging = codes != UNKNOWN
-        labels, words = model.classes_[codes[judging]], "given labels, each unseen by its judge"
-        chances = np.asarray(model.out_of_fold_)[judging]
+        scored = codes != UNKNOWN
+        labels, words = model.classes_[codes[scored]], "observed labels that a fit did not see"
+        probabilities = np.asarray(model.out_of_fold_)[scored]
     else:
-        judging = run.observation.split.test.numpy()
-        labels, words = run.reference.codes.numpy()[judging], "clean labels of the test nodes"
-        chances = model.predict_proba()[judging]
-    best = chances.argmax(axis=1)
-    return Answers(words, _texts(labels), _texts(model.classes_[best]), chances.max(axis=1))
+        scored = run.observation.split.test.numpy()
+        labels, words = run.reference.codes.numpy()[scored], "clean labels of the test nodes"
+        probabilities = model.predict_proba()[scored]
+    best = probabilities.argmax(axis=1)
+    return Answers(words, _texts(labels), _texts(model.classes_[best]), probabilities.max(axis=1))
 
 
 def _texts(values: _Array) -> _Array:

@@ -18,7 +18,7 @@ from quietgraph.errors import InvalidParameterError, UnknownNameError
 from quietgraph.files import write_file
 from quietgraph.report.tables import split_noise
 
-# Okabe and Ito's colours, which people with any kind of colour vision tell apart; an olive stands
+# Okabe and Ito's colours, which people with any kind of colour vision distinguish; an olive stands
 # for their yellow, too pale on white. Marker and dashes differ too: colour never speaks alone.
 _COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D00",
@@ -78,7 +78,7 @@ def noise_curves(
 
 
 def critical_difference_diagram(result: MeanRanks) -> Figure:
-    """Return mean ranks on a line; a bar joins methods that the Nemenyi test does not tell apart.
+    """Return mean ranks on a line; a bar joins methods that do not differ by the Nemenyi test.
 
     Args:
         result: As from `quietgraph.bench.statistics.mean_ranks`.
@@ -145,7 +145,7 @@ def _points(summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def _draw_panel(axes: Axes, points: pd.DataFrame, methods: list[str], metric: str) -> None:
-    scale = 100.0 if describe_metric(metric).is_share else 1.0
+    scale = 100.0 if describe_metric(metric).is_fraction else 1.0
     veil = 0.8 / max(6, len(methods))  # many bands over each other must not hide the curves
     for index, method in enumerate(methods):
         curve = points[points["method"] == method]
@@ -166,13 +166,13 @@ def _draw_panel(axes: Axes, points: pd.DataFrame, methods: list[str], metric: st
 def _label_outside(figure: Figure, panels: Any, metric: str) -> None:
     reading = describe_metric(metric)
     figure.supxlabel("noise rate (%)", fontsize=9)
-    figure.supylabel(f"{reading.words}{' (%)' if reading.is_share else ''}", fontsize=9)
+    figure.supylabel(f"{reading.words}{' (%)' if reading.is_fraction else ''}", fontsize=9)
     handles, names = panels[0, 0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside right upper", frameon=False)
 
 
 def _alike(ranks: np.ndarray[Any, Any], critical: float) -> list[tuple[int, int]]:
-    """Return the longest runs (first, last) of sorted ranks whose ends are not told apart."""
+    """Return the longest runs (first, last) of sorted ranks without a significant difference."""
     groups: list[tuple[int, int]] = []
     for first, rank in enumerate(ranks):
         last = int(np.searchsorted(ranks, rank + critical, side="right")) - 1

@@ -14,7 +14,7 @@ from quietgraph.diagnose import BoundTerms, Diagnosis, Projection
 from quietgraph.embed import History
 
 _INK = "#123456"  # replaced by the page's own text colour
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")  # told apart by colour-blind people
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")  # distinguishable with any colour vision
 _DASHES = ("-", "--", "-.", ":")
 _THEMED = {"#c1121f": "--line-red", "#2f6fd0": "--line-blue"} | {
     colour: f"--line-{place}" for place, colour in enumerate(_COLOURS)
@@ -37,12 +37,12 @@ def training_curves(history: History) -> str:
 
 
 def spectra(diagnosis: Diagnosis) -> str:
-    """Return the eigenvalues of K before and after attention, as shares of the largest."""
+    """Return the eigenvalues of K before and after attention, as fractions of the largest."""
     figure, axes = _canvas()
     pairs = ((diagnosis.spectrum, "K"), (diagnosis.attended_spectrum, "after attention"))
     for index, (spectrum, label) in enumerate(pairs):
-        shares = (spectrum.eigenvalues / spectrum.eigenvalues[0]).clamp_min(1e-9).numpy()
-        axes.plot(np.arange(1, len(shares) + 1), shares, label=label, **_style(index))
+        fractions = (spectrum.eigenvalues / spectrum.eigenvalues[0]).clamp_min(1e-9).numpy()
+        axes.plot(np.arange(1, len(fractions) + 1), fractions, label=label, **_style(index))
     axes.set_xlabel("rank")
     axes.set_ylabel("eigenvalue / largest")
     _powers_of_ten(axes, along="y")
@@ -51,25 +51,25 @@ def spectra(diagnosis: Diagnosis) -> str:
 
 
 def calibration_curve(confidence: NDArray[Any], right: NDArray[Any], *, bins: int = 10) -> str:
-    """Return how often an answer is right against how sure the model was of it.
+    """Return how often a prediction is right against its confidence.
 
     Args:
-        confidence: Probability of each answer [judged].
-        right: Whether it agrees with the label that judges it [judged].
+        confidence: Probability of each prediction [scored].
+        right: Whether it agrees with the label it is scored against [scored].
         bins: Equal parts that confidence is cut into; a dot's area says how many nodes are in it.
     """
     figure, axes = _canvas()
-    axes.plot([0, 1], [0, 1], color=_INK, linewidth=0.8, linestyle=":", label="as sure as right")
+    axes.plot([0, 1], [0, 1], color=_INK, linewidth=0.8, linestyle=":", label="perfect calibration")
     part = np.minimum((confidence * bins).astype(int), bins - 1)
     counts = np.bincount(part, minlength=bins)
     filled = counts > 0
-    sure = np.bincount(part, weights=confidence, minlength=bins)[filled] / counts[filled]
+    mean = np.bincount(part, weights=confidence, minlength=bins)[filled] / counts[filled]
     hits = np.bincount(part, weights=right, minlength=bins)[filled] / counts[filled]
-    axes.plot(sure, hits, label="this model", **_style(0))
+    axes.plot(mean, hits, label="this model", **_style(0))
     sizes = 12 + 140 * counts[filled] / max(1, counts.max())
-    axes.scatter(sure, hits, s=sizes, color=_COLOURS[0], alpha=0.75, linewidths=0)
-    axes.set_xlabel("how sure the model is")
-    axes.set_ylabel("share that agrees")
+    axes.scatter(mean, hits, s=sizes, color=_COLOURS[0], alpha=0.75, linewidths=0)
+    axes.set_xlabel("confidence")
+    axes.set_ylabel("fraction that agrees")
     axes.set_xlim(0, 1.05)
     axes.set_ylim(0, 1.08)
     return _finish(figure, axes)
@@ -80,7 +80,7 @@ def projections(diagnosis: Diagnosis, *, labels: str = "right labels") -> str:
 
     Args:
         diagnosis: Of one embedding.
-        labels: What the labels are called; without clean ones they are the given labels.
+        labels: What the labels are called; without clean ones they are the observed labels.
     """
     figure, axes = _canvas()
     for name, projection, style in _projections(diagnosis, labels):
@@ -94,11 +94,11 @@ def projections(diagnosis: Diagnosis, *, labels: str = "right labels") -> str:
 
 
 def concentrations(diagnosis: Diagnosis) -> str:
-    """Return the share of the right labels and of the noise within the first directions."""
+    """Return the fraction of the right labels and of the noise within the first directions."""
     figure, axes = _canvas()
     for name, projection, style in _projections(diagnosis, "right labels"):
-        shares = projection.concentration.numpy()
-        axes.plot(np.arange(1, len(shares) + 1), shares, label=name, **style)
+        fractions = projection.concentration.numpy()
+        axes.plot(np.arange(1, len(fractions) + 1), fractions, label=name, **style)
     axes.set_xlabel("rank")
     axes.set_ylabel("signal concentration ratio")
     axes.set_ylim(0, 1.03)
@@ -108,10 +108,10 @@ def concentrations(diagnosis: Diagnosis) -> str:
 def bound_terms_curves(bound: BoundTerms) -> str:
     """Return the terms of the test-loss bound and the measured loss against the steps."""
     figure, axes = _canvas()
-    share = 2 * bound.constant / bound.num_labelled
+    factor = 2 * bound.constant / bound.num_labelled
     lines = [
-        ("right labels not fitted, L1", share * bound.signal_loss, 1),
-        ("noise fitted, L2", share * bound.noise_loss, 0),
+        ("right labels not fitted, L1", factor * bound.signal_loss, 1),
+        ("noise fitted, L2", factor * bound.noise_loss, 0),
         (f"bound (c0 = {bound.constant:g})", bound.upper_bound, 3),
     ]
     if bound.test_loss is not None:

@@ -65,7 +65,7 @@ class FitRun:
     def queue(self) -> pd.DataFrame:
         """Suspects in the order of a review, with the names of the field.
 
-        Probably wrong ones first, then those with another likely label, then the next uncertain
+        Probably wrong ones first, then those with another probable label, then the next uncertain
         ones; last, those that somebody was unsure about in an earlier run.
         """
         table = self.suspects.rename(columns=lambda name: name.replace("given", "observed"))
@@ -104,17 +104,17 @@ class FitRun:
     def suspects_sentence(self) -> str:
         """Return how many labels are probably wrong, and how many of the wrong ones are found."""
         table, wrong = self.suspects, self.wrong
-        accused = table[table["is_issue"]]
+        flagged = table[table["is_issue"]]
         if "notice" in table.attrs:
             return f"No label is called wrong. {table.attrs['notice']}"
-        looks = f"{len(accused)} of {len(table)} labels are probably wrong"
+        sentence = f"{len(flagged)} of {len(table)} labels are probably wrong"
         if not wrong.any():
-            return looks
+            return sentence
         first = table.head(20)
         hits = int(wrong[first["node"]].sum())
-        found = int(wrong[accused["node"]].sum())
+        found = int(wrong[flagged["node"]].sum())
         return (
-            f"{looks}: {found} of the {int(wrong.sum())} "
+            f"{sentence}: {found} of the {int(wrong.sum())} "
             f"that are, and {hits} of the {len(first)} most suspicious"
         )
 

@@ -1,4 +1,4 @@
-"""One self-contained HTML page about a fit, to look at and to review labels with."""
+"""One self-contained HTML page about a fit, with a table to review labels in."""
 
 import base64
 import hashlib
@@ -33,8 +33,8 @@ def render_page(run: FitRun) -> str:
     templates = Environment(
         loader=PackageLoader("quietgraph.report"), autoescape=select_autoescape(["html"])
     )
-    diagnosis, judged = _diagnose(run), answers(run)
-    figures, data = _figures(run, diagnosis, judged), page_data(run)
+    diagnosis, scored = _diagnose(run), answers(run)
+    figures, data = _figures(run, diagnosis, scored), page_data(run)
     early, late = _source(templates, "theme.js"), _script(templates)
     return templates.get_template("report.html").render(
         run=run,
@@ -43,8 +43,8 @@ def render_page(run: FitRun) -> str:
         first_rows=range(min(_FIRST_ROWS, len(data["suspects"]["score"]))),
         data_json=_ours(script_json(data)),
         figures={name: _ours(follow_theme(svg)) for name, svg in figures.items()},
-        judged=judged,
-        confusion=judged.confusion(),
+        scored=scored,
+        confusion=scored.confusion(),
         diagnosis=diagnosis,
         any_wrong="wrong" in data["suspects"],
         style=_ours(_source(templates, "report.css")),
@@ -87,16 +87,16 @@ def _diagnose(run: FitRun) -> Diagnosis:
     )
 
 
-def _figures(run: FitRun, diagnosis: Diagnosis, judged: Answers) -> dict[str, str]:
+def _figures(run: FitRun, diagnosis: Diagnosis, scored: Answers) -> dict[str, str]:
     """Return the pictures by title; those that need clean labels only where these are known."""
-    right = judged.labels == judged.predicted
+    right = scored.labels == scored.predicted
     shown = {
-        "Calibration": calibration_curve(judged.confidence, right),
+        "Calibration": calibration_curve(scored.confidence, right),
         "Training": training_curves(run.model.history_),
         "Spectrum of K before and after attention": spectra(diagnosis),
     }
     if run.reference is None:
-        held = projections(diagnosis, labels="given labels")
+        held = projections(diagnosis, labels="observed labels")
         return {**shown, "What each direction holds": held}
     return {
         "Accuracy against the clean labels": accuracy_bars(run.comparison()),

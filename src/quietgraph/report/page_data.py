@@ -41,8 +41,8 @@ def page_data(run: FitRun) -> dict[str, Any]:
         "more": len(run.suspects) > len(queue),
     }
     # The decisions that a browser keeps belong to this table of suspects and to no other.
-    told = [run.command, ids[:shown], data["suspects"]]
-    digest = hashlib.blake2b(json.dumps(told).encode(), digest_size=12).hexdigest()
+    shown_facts = [run.command, ids[:shown], data["suspects"]]
+    digest = hashlib.blake2b(json.dumps(shown_facts).encode(), digest_size=12).hexdigest()
     return {"run": digest, **data}
 
 
@@ -65,22 +65,22 @@ def script_json(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _drawn_nodes(run: FitRun, accused: _Array) -> tuple[_Array, list[str], int]:
+def _drawn_nodes(run: FitRun, listed: _Array) -> tuple[_Array, list[str], int]:
     """Return positions and ids of the nodes to draw, and how many of the first are suspects."""
-    others = np.setdiff1d(np.arange(run.observation.graph.num_nodes), accused)
+    others = np.setdiff1d(np.arange(run.observation.graph.num_nodes), listed)
     draws = numpy_generator(run.model.seed, "nodes on the map")
-    room = max(0, MAX_POINTS - len(accused))
+    room = max(0, MAX_POINTS - len(listed))
     if len(others) > room:
         others = np.sort(draws.choice(others, size=room, replace=False))
-    nodes = np.concatenate([accused, others]).astype(np.int64)
+    nodes = np.concatenate([listed, others]).astype(np.int64)
     ids = [id_key(node) for node in run.observation.node_ids[nodes]]
     sizes = np.cumsum([len(text.encode("utf-8", "replace")) + 3 for text in ids])
     fitting = int(np.searchsorted(sizes, _MAX_ID_BYTES, side="right"))
-    return nodes[:fitting], ids[:fitting], min(len(accused), fitting)
+    return nodes[:fitting], ids[:fitting], min(len(listed), fitting)
 
 
 def _points(run: FitRun, nodes: _Array, ids: list[str]) -> dict[str, list[Any]]:
-    chances = run.model.predict_proba()[nodes]
+    probabilities = run.model.predict_proba()[nodes]
     draws = numpy_generator(run.model.seed, "places on the map")
     places = place_nodes(run.model.embeddings_[nodes], generator=draws)
     x, y = np.rint(places * _GRID).astype(int).T
@@ -88,8 +88,8 @@ def _points(run: FitRun, nodes: _Array, ids: list[str]) -> dict[str, list[Any]]:
         "id": ids,
         "x": x.tolist(),
         "y": y.tolist(),
-        "predicted": chances.argmax(axis=1).tolist(),
-        "percent": np.rint(100 * chances.max(axis=1)).astype(int).tolist(),
+        "predicted": probabilities.argmax(axis=1).tolist(),
+        "percent": np.rint(100 * probabilities.max(axis=1)).astype(int).tolist(),
         "observed": run.model.task_.labels.cpu().numpy()[nodes].tolist(),
     }
 

@@ -108,7 +108,7 @@ def _judged(frame: pd.DataFrame, metric: str, baselines: list[str]) -> pd.DataFr
         cells = cells.merge(tests[[*CELL, "method", *_TESTS]], on=[*CELL, "method"], how="left")
     else:
         cells = cells.assign(**dict.fromkeys(_TESTS, np.nan))
-    if reading.is_share:
+    if reading.is_fraction:
         cells[["mean", "std", "difference"]] *= 100
     gain = cells["difference"] * (1 if reading.higher_is_better else -1)
     direction = np.where(gain > 0, "better", "worse")
@@ -138,7 +138,7 @@ def _is_best(cells: pd.DataFrame, reading: Metric) -> "pd.Series[bool]":
 def _footnote(cells: pd.DataFrame, reading: Metric, baselines: list[str]) -> str:
     counts = sorted(set(cells["n"]))
     numbers = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
-    unit = " in percent" if reading.is_share else ""
+    unit = " in percent" if reading.is_fraction else ""
     sentences = [
         f"{reading.words[0].upper()}{reading.words[1:]}{unit}: mean ± standard deviation "
         f"(n finished runs, one a seed), n = {numbers}.",

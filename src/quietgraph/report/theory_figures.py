@@ -59,8 +59,8 @@ def spectrum_figure(diagnosis: Diagnosis) -> Figure:
         ("after attention", diagnosis.attended_spectrum, diagnosis.attended_bound, _AFTER),
     )
     for name, spectrum, bound, style in pairs:
-        shares = spectrum.eigenvalues / spectrum.eigenvalues[0]
-        shown = shares[shares >= _SMALLEST_SHOWN]
+        fractions = spectrum.eigenvalues / spectrum.eigenvalues[0]
+        shown = fractions[fractions >= _SMALLEST_SHOWN]
         ranks = f"effective rank {spectrum.effective_rank:.1f}"
         cost = f"KC {bound.complexity.value:.2f} at rank {bound.complexity.rank}"
         _draw(left, _ranks(shown), shown, style, f"{name}: {ranks}, {cost}")

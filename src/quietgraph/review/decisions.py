@@ -140,9 +140,9 @@ def merge(choices: Mapping[str, Decision]) -> LabelDecision:
     Who is unsure leaves it to the others; two different labels, or a label and drop, are a
     conflict, which is returned as `conflict`: it decides nothing until the reviewers agree.
     """
-    sure = [one for one in choices.values() if one.choice != "unsure"]
-    agreed = {(one.label, one.choice == "drop") for one in sure}
-    counted = sure or list(choices.values())
+    decided = [one for one in choices.values() if one.choice != "unsure"]
+    agreed = {(one.label, one.choice == "drop") for one in decided}
+    counted = decided or list(choices.values())
     last = max(counted, key=lambda one: one.id)
     decision = "conflict" if len(agreed) > 1 else last.choice
     label = "" if decision == "conflict" else last.label

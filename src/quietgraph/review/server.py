@@ -159,14 +159,14 @@ class Review:
         return JSONResponse([vars(decision) for decision in decisions])
 
     async def _add(self, request: Request) -> Response:
-        told = await _read_decision(request)
-        node, choice = told["node"], told["choice"]
+        sent = await _read_decision(request)
+        node, choice = sent["node"], sent["choice"]
         if node not in self.run.suspects:
             raise InvalidParameterError("This node is no suspect of the run.")
-        label = self.run.label_after(node, choice, told["label"])
+        label = self.run.label_after(node, choice, sent["label"])
         if choice == "other" and label not in self.run.classes:
             raise InvalidParameterError("This label is no class of the run.")
-        number = await run_in_threadpool(self.store.add, node, told["reviewer"], choice, label)
+        number = await run_in_threadpool(self.store.add, node, sent["reviewer"], choice, label)
         return JSONResponse({"id": number}, status_code=201)
 
     async def _export(self, _: Request) -> Response:
@@ -188,16 +188,16 @@ async def _read_decision(request: Request) -> dict[str, str]:
     except TimeoutError:
         raise InvalidParameterError("The decision did not arrive in time. Send it again.") from None
     names = ("node", "reviewer", "choice", "label")
-    told: Any = None
+    sent: Any = None
     try:
-        told = json.loads(body)
-        told = {"label": "", **told}
-        "".join(told[name] for name in names).encode()  # no text holds half a character
+        sent = json.loads(body)
+        sent = {"label": "", **sent}
+        "".join(sent[name] for name in names).encode()  # no text holds half a character
     except (ValueError, RecursionError, TypeError, KeyError):
         raise InvalidParameterError(
             "A decision must be JSON with the texts node, reviewer and choice."
         ) from None
-    return {name: told[name] for name in names}
+    return {name: sent[name] for name in names}
 
 
 async def _read_body(request: Request) -> bytes:

@@ -1,4 +1,4 @@
-"""Auxiliary classifiers on attributes never see the label they judge."""
+"""Auxiliary classifiers on attributes never see the label they score."""
 
 import pytest
 import torch
@@ -19,21 +19,21 @@ def problem() -> tuple:
 
 def test_it_predicts_the_classes_of_labelled_nodes_alone() -> None:
     graph, classes, labels = problem()
-    told = attribute_probabilities(graph, labels, 3, seed=0)["attributes"]
+    found = attribute_probabilities(graph, labels, 3, seed=0)["attributes"]
     known = labels >= 0
-    torch.testing.assert_close(told[known].sum(dim=1), torch.ones(int(known.sum())).double())
-    assert (told[~known] == 0).all()
-    assert (told[known].argmax(dim=1) == classes[known]).double().mean() > 0.8
+    torch.testing.assert_close(found[known].sum(dim=1), torch.ones(int(known.sum())).double())
+    assert (found[~known] == 0).all()
+    assert (found[known].argmax(dim=1) == classes[known]).double().mean() > 0.8
 
 
 def test_a_node_has_no_say_on_itself() -> None:
     graph, _, labels = problem()
-    told = attribute_probabilities(graph, labels, 3, seed=0)["attributes"]
-    sure = torch.where(labels >= 0, told.gather(1, labels.clamp_min(0)[:, None])[:, 0], 0.0)
+    found = attribute_probabilities(graph, labels, 3, seed=0)["attributes"]
+    sure = torch.where(labels >= 0, found.gather(1, labels.clamp_min(0)[:, None])[:, 0], 0.0)
     node = int(sure.argmax())
     labels[node] = (labels[node] + 1) % 3
     again = attribute_probabilities(graph, labels, 3, seed=0)["attributes"]
-    assert int(again[node].argmax()) == int(told[node].argmax())
+    assert int(again[node].argmax()) == int(found[node].argmax())
 
 
 def test_it_learns_from_a_sample_where_labels_are_many(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,8 @@ from quietgraph.classify.label_issues import suspects
 from quietgraph.classify.label_issues.suspects import (
     VOTERS,
     cleanlab_columns,
-    nearest_shares,
-    neighbour_shares,
+    nearest_label_fractions,
+    neighbour_label_fractions,
     suspect_table,
 )
 from quietgraph.errors import UnknownNameError
@@ -37,8 +37,8 @@ def nearest_shares_slow(embeddings: Tensor, labels: Tensor, nearest: int) -> Ten
     known = [node for node in range(len(labels)) if labels[node] >= 0]
     for node in known:
         others = [other for other in known if other != node]
-        likeness = [torch.cosine_similarity(embeddings[node], embeddings[o], 0) for o in others]
-        best = sorted(range(len(others)), key=lambda k: -likeness[k])[:nearest]
+        similarity = [torch.cosine_similarity(embeddings[node], embeddings[o], 0) for o in others]
+        best = sorted(range(len(others)), key=lambda k: -similarity[k])[:nearest]
         votes = torch.tensor([int(labels[others[k]]) for k in best])
         shares[node] = votes.bincount(minlength=3).double() / len(best)
     return shares
@@ -53,14 +53,14 @@ def random_case(num_nodes: int = 30) -> tuple[Tensor, Tensor]:
 def test_votes_of_the_nearest_equal_their_definition(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suspects, "_BLOCK", 7)
     embeddings, labels = random_case()
-    fast = nearest_shares(embeddings, labels, 3, generator=torch_generator(0), nearest=5)
+    fast = nearest_label_fractions(embeddings, labels, 3, generator=torch_generator(0), nearest=5)
     torch.testing.assert_close(fast, nearest_shares_slow(embeddings, labels, 5), equal_nan=True)
 
 
 def test_too_many_voters_are_drawn_from(monkeypatch: pytest.MonkeyPatch) -> None:
     embeddings, labels = random_case()
     monkeypatch.setattr(suspects, "_MOST_VOTERS", 12)
-    shares = nearest_shares(embeddings, labels, 3, generator=torch_generator(0))
+    shares = nearest_label_fractions(embeddings, labels, 3, generator=torch_generator(0))
     known = labels >= 0
     torch.testing.assert_close(shares[known].sum(dim=1), torch.ones(int(known.sum())).double())
     assert shares[~known].isnan().all()
@@ -68,13 +68,15 @@ def test_too_many_voters_are_drawn_from(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_one_labelled_node_has_nobody_near() -> None:
     labels = torch.tensor([-1, 2, -1])
-    assert nearest_shares(torch.eye(3), labels, 3, generator=torch_generator(0)).isnan().all()
+    assert (
+        nearest_label_fractions(torch.eye(3), labels, 3, generator=torch_generator(0)).isnan().all()
+    )
 
 
 def test_neighbours_vote_by_the_weight_of_their_edge() -> None:
     edges, weights = np.array([[0, 0, 0, 4], [1, 2, 3, 3]]), [1, 2, 1, 1]
     graph = Graph.from_arrays(np.ones((5, 1)), edges, weights=weights)
-    shares = neighbour_shares(graph.adjacency, torch.tensor([0, 0, 1, -1, 1]), 2)
+    shares = neighbour_label_fractions(graph.adjacency, torch.tensor([0, 0, 1, -1, 1]), 2)
     torch.testing.assert_close(shares[0], torch.tensor([1 / 3, 2 / 3]).double())
     assert shares[3].tolist() == [0.5, 0.5]
     assert shares[4].isnan().all()
@@ -131,9 +133,9 @@ def test_the_real_cleanlab_takes_our_probabilities(model: NodeClassifier) -> Non
     codes = model.task_.labels.numpy()[known]
     found = find_label_issues(codes, model.predict_proba()[known], n_jobs=1)
     assert found.shape == (60,)
-    chances = model.out_of_fold_[known]
-    quality = rank.get_label_quality_scores(codes, chances, method="normalized_margin")
-    table = suspect_table(torch.from_numpy(chances), torch.from_numpy(codes), model.classes_)
+    probabilities = model.out_of_fold_[known]
+    quality = rank.get_label_quality_scores(codes, probabilities, method="normalized_margin")
+    table = suspect_table(torch.from_numpy(probabilities), torch.from_numpy(codes), model.classes_)
     np.testing.assert_allclose(quality, cleanlab_columns(table)["label_quality"])
 
 

@@ -18,19 +18,19 @@ def graph_of(num_nodes: int = 40) -> Graph:
 
 
 def similar_slow(graph: Graph, order: int) -> Tensor:
-    """Likeness of the kept neighbours of each node, 0 elsewhere, without a cap."""
+    """Similarity of the kept neighbours of each node, 0 elsewhere, without a cap."""
     step = (graph.adjacency.to_dense() > 0).double() + torch.eye(graph.num_nodes)
     near = (torch.linalg.matrix_power(step, (order + 1) // 2) > 0).double()
     within = torch.linalg.matrix_power(step, order) > 0
     sizes = near.sum(dim=1)
-    likeness = near @ near.T / (sizes[:, None] * sizes).sqrt()
+    similarity = near @ near.T / (sizes[:, None] * sizes).sqrt()
     kept = torch.eye(graph.num_nodes, dtype=torch.float64)
     for node in range(graph.num_nodes):
         others = within[node].clone()
         others[node] = False
         if others.any():
-            chosen = others & (likeness[node] >= likeness[node, others].mean() - 1e-9)
-            kept[node, chosen] = likeness[node, chosen]
+            chosen = others & (similarity[node] >= similarity[node, others].mean() - 1e-9)
+            kept[node, chosen] = similarity[node, chosen]
     return kept.float()
 
 

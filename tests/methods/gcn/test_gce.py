@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 
 from quietgraph.graph import block_model
-from quietgraph.methods.gcn.gce import GCE, generalised_cross_entropy, likely_labels
+from quietgraph.methods.gcn.gce import GCE, generalised_cross_entropy, probable_labels
 from quietgraph.methods.gcn.gcn import GCN
 
 
@@ -16,8 +16,8 @@ def draw() -> tuple[torch.Tensor, torch.Tensor]:
 @pytest.mark.parametrize("power", [0.1, 0.7, 1.0])
 def test_the_loss_equals_its_definition(power: float) -> None:
     scores, labels = draw()
-    chances = scores.softmax(dim=1)[torch.arange(12), labels]
-    slow = (1 - chances**power) / power
+    probabilities = scores.softmax(dim=1)[torch.arange(12), labels]
+    slow = (1 - probabilities**power) / power
     torch.testing.assert_close(generalised_cross_entropy(scores, labels, power=power), slow)
 
 
@@ -35,8 +35,8 @@ def test_disbelieved_labels_pull_less_by_the_power_of_their_probability() -> Non
     scores.requires_grad_()
     generalised_cross_entropy(scores, labels, power=0.7).sum().backward()
     F.cross_entropy(twin, labels, reduction="sum").backward()
-    chances = twin.detach().softmax(dim=1)[torch.arange(12), labels]
-    torch.testing.assert_close(scores.grad, chances[:, None] ** 0.7 * twin.grad)
+    probabilities = twin.detach().softmax(dim=1)[torch.arange(12), labels]
+    torch.testing.assert_close(scores.grad, probabilities[:, None] ** 0.7 * twin.grad)
 
 
 def test_hopeless_labels_cost_a_finite_amount() -> None:
@@ -48,8 +48,8 @@ def test_hopeless_labels_cost_a_finite_amount() -> None:
 def test_pruning_keeps_likely_labels_and_a_share_of_each_class() -> None:
     likely = torch.tensor([0.9, 0.8, 0.1, 0.2, 0.3, 0.25, 0.15, 0.05, 0.12, 0.11, 0.13, 0.14])
     labels = torch.tensor([0, 0] + [1] * 10)
-    chances = torch.stack([likely, likely], dim=1)
-    kept = likely_labels(chances, labels, above=0.5)
+    probabilities = torch.stack([likely, likely], dim=1)
+    kept = probable_labels(probabilities, labels, above=0.5)
     assert kept.nonzero().squeeze(1).tolist() == [0, 1, 3, 4, 5]
 
 

@@ -15,8 +15,8 @@ def test_votes_equal_their_definition() -> None:
     voted = torch.tensor([True, False, False, True])
     votes = support_votes(supports, hidden, voted, classes)
     for row, (node, members) in enumerate([(0, [1, 2]), (3, [0, 2, 3])]):
-        likeness = F.cosine_similarity(hidden[members], hidden[node][None])
-        slow = likeness.softmax(dim=0) @ classes[members]
+        similarity = F.cosine_similarity(hidden[members], hidden[node][None])
+        slow = similarity.softmax(dim=0) @ classes[members]
         torch.testing.assert_close(votes[row], slow)
 
 

@@ -20,7 +20,7 @@ from quietgraph.methods.grace.encoder import GraceEncoder, ProjectionHead
 from quietgraph.testing import quick_parameters, small_problem
 
 SETTINGS = AttackSettings(
-    steps=5, edge_step=200.0, edge_share=0.2, feature_step=0.01, feature_limit=0.04
+    steps=5, edge_step=200.0, edge_fraction=0.2, feature_step=0.01, feature_limit=0.04
 )
 
 

@@ -101,9 +101,9 @@ def test_whole_propagation_equals_the_perceptron_on_it(
     assert hidden.shape == (25, 5)
 
 
-def consistency_slow(chances: Tensor, sharpening: float) -> Tensor:
+def consistency_slow(probabilities: Tensor, sharpening: float) -> Tensor:
     costs = []
-    for rows in zip(*chances, strict=True):
+    for rows in zip(*probabilities, strict=True):
         mean = sum(row.exp() for row in rows) / len(rows)
         if mean.max() > 2 / len(mean):
             wanted = mean ** (1 / sharpening) / (mean ** (1 / sharpening)).sum()
@@ -113,9 +113,9 @@ def consistency_slow(chances: Tensor, sharpening: float) -> Tensor:
 
 def test_the_consistency_equals_its_definition() -> None:
     draws = torch.randn(2, 9, 4, generator=torch.Generator().manual_seed(0))
-    chances = (2 * draws).log_softmax(dim=2)
-    found = consistency_loss(chances, sharpening=0.3, distance="l2")
-    torch.testing.assert_close(found, consistency_slow(chances, 0.3))
+    probabilities = (2 * draws).log_softmax(dim=2)
+    found = consistency_loss(probabilities, sharpening=0.3, distance="l2")
+    torch.testing.assert_close(found, consistency_slow(probabilities, 0.3))
 
 
 @pytest.mark.parametrize("distance", ["l2", "kl"])

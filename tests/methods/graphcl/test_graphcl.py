@@ -9,7 +9,7 @@ from quietgraph.embed import Propagation
 from quietgraph.embed.views import spare_pairs
 from quietgraph.graph import Graph, block_model
 from quietgraph.methods.graphcl.augmentations import AUGMENTATIONS, augment, grow_region
-from quietgraph.methods.graphcl.graphcl import GraphCL, Judge
+from quietgraph.methods.graphcl.graphcl import Discriminator, GraphCL
 from quietgraph.testing import quick_parameters, small_problem
 
 
@@ -67,14 +67,16 @@ def test_changed_edges_are_half_dropped_and_half_added() -> None:
 
 def test_the_score_is_the_sum_of_the_bilinear_scores() -> None:
     draws = torch.Generator().manual_seed(0)
-    judge = Judge(4, generator=draws)
-    torch.nn.init.constant_(judge.bias, 0.3)
+    discriminator = Discriminator(4, generator=draws)
+    torch.nn.init.constant_(discriminator.bias, 0.3)
     rows, summaries = torch.randn(6, 4, generator=draws), torch.randn(2, 4, generator=draws)
     slow = sum(
-        torch.nn.functional.bilinear(rows, one.expand(6, 4), judge.weight, judge.bias.reshape(1))
+        torch.nn.functional.bilinear(
+            rows, one.expand(6, 4), discriminator.weight, discriminator.bias.reshape(1)
+        )
         for one in summaries
     )
-    torch.testing.assert_close(judge(rows, list(summaries)), slow[:, 0])  # type: ignore[index]
+    torch.testing.assert_close(discriminator(rows, list(summaries)), slow[:, 0])  # type: ignore[index]
 
 
 @pytest.mark.parametrize("kind", AUGMENTATIONS)

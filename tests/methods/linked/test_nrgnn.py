@@ -17,18 +17,18 @@ def small_task() -> Task:
     return make_task(observe(drawn.graph, labels), 0)[0]
 
 
-def test_no_sure_node_costs_nothing() -> None:
+def test_no_confident_node_costs_nothing() -> None:
     drawn, labels = problem()
-    model = NRGNN(epochs=5, sure_above=1.0).fit(drawn.graph, labels)
-    assert model.notes_["sure_nodes"] == 0
-    assert all(record["sure"] == 0 for record in model.history_)
+    model = NRGNN(epochs=5, confidence_threshold=1.0).fit(drawn.graph, labels)
+    assert model.notes_["confident_nodes"] == 0
+    assert all(record["confident"] == 0 for record in model.history_)
     assert np.isfinite(model.predict_proba()).all()
 
 
-def test_sure_nodes_are_found_and_unlabelled() -> None:
+def test_confident_nodes_are_found_and_unlabelled() -> None:
     drawn, labels = problem()
     model = NRGNN(epochs=80, learning_rate=0.01).fit(drawn.graph, labels)
-    assert model.notes_["sure_nodes"] > 20
+    assert model.notes_["confident_nodes"] > 20
     found = model.predict()
     assert (found == drawn.classes)[40:].mean() > 0.8
 

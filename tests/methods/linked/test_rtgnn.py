@@ -17,9 +17,9 @@ def test_the_clean_set_is_cleaner_than_the_labels(monkeypatch: pytest.MonkeyPatc
     given = np.where(wrong, (drawn.classes + draws.integers(1, 3, 300)) % 3, drawn.classes)
     labels = np.where(np.arange(300) < 150, given, -1)
     validation = np.arange(300) % 3 == 0
-    kinds, govern = [], rtgnn.govern_labels
+    kinds, govern = [], rtgnn.select_labels
     monkeypatch.setattr(
-        rtgnn, "govern_labels", lambda *a, **k: kinds.append(govern(*a, **k)) or kinds[-1]
+        rtgnn, "select_labels", lambda *a, **k: kinds.append(govern(*a, **k)) or kinds[-1]
     )
     model = RTGNN(epochs=100, hidden=32, candidates=20, learning_rate=0.01)
     model.fit(drawn.graph, labels, validation)

@@ -111,8 +111,8 @@ def test_the_cache_changes_no_number_and_survives_damage(tmp_path) -> None:
         cold, warm = fit("gcl-lr-attention"), fit("gcl-lr-attention")
         (file,) = tmp_path.iterdir()
         file.write_bytes(b"broken")
-        mended = fit("gcl-lr-attention")
-    for model in (cold, warm, mended):
+        again = fit("gcl-lr-attention")
+    for model in (cold, warm, again):
         np.testing.assert_array_equal(model.scores_, plain.scores_)
         assert model.history_[-1]["loss"] == plain.history_[-1]["loss"]
 

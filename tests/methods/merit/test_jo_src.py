@@ -28,9 +28,9 @@ def test_smoothed_labels_sum_to_one_and_keep_their_share() -> None:
 
 
 def test_agreement_is_one_less_the_jensen_shannon_divergence() -> None:
-    chances, given = torch.rand(2, 6, 5).softmax(dim=2)
-    wanted = 1 - jensenshannon(chances.numpy(), given.numpy(), base=2, axis=1) ** 2
-    torch.testing.assert_close(agreement(chances, given), torch.from_numpy(wanted).float())
+    probabilities, given = torch.rand(2, 6, 5).softmax(dim=2)
+    wanted = 1 - jensenshannon(probabilities.numpy(), given.numpy(), base=2, axis=1) ** 2
+    torch.testing.assert_close(agreement(probabilities, given), torch.from_numpy(wanted).float())
 
 
 @pytest.mark.parametrize(("smoothing", "fitted", "wrong"), [(0.1, 0.95, 0.06), (0.3, 0.83, 0.15)])

@@ -30,7 +30,7 @@ def clusters() -> tuple[Tensor, Tensor, Tensor]:
 
 
 def select(unit: Tensor, labels: Tensor) -> Confident:
-    return confident_pairs(unit, labels, neighbours=10, confident_share=0.5, pair_share=0.25)
+    return confident_pairs(unit, labels, neighbours=10, confident_quantile=0.5, pair_quantile=0.25)
 
 
 def confident_nodes_slow(similarity: Tensor, labels: list[int], k: int, share: float) -> list[int]:
@@ -41,9 +41,9 @@ def confident_nodes_slow(similarity: Tensor, labels: list[int], k: int, share: f
         for i in range(count)
     ]
 
-    def vote(opinions: list[int]) -> list[dict[int, float]]:
+    def vote(labels_now: list[int]) -> list[dict[int, float]]:
         return [
-            {c: sum(opinions[j] == c for j in near[i]) / k for c in classes} for i in range(count)
+            {c: sum(labels_now[j] == c for j in near[i]) / k for c in classes} for i in range(count)
         ]
 
     first = vote(labels)

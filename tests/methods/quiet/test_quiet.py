@@ -81,15 +81,17 @@ def test_the_cluster_projection_square_roots_the_singular_values() -> None:
 
 def test_self_trained_ridge_solves_its_weighted_normal_equations() -> None:
     rows = 1 + torch.randn(40, 5, generator=torch_generator(0), dtype=torch.float64)
-    chances = torch.randn(40, 3, generator=torch_generator(1), dtype=torch.float64).softmax(dim=1)
-    sure = chances.max(dim=1).values[:, None]
+    probabilities = torch.randn(40, 3, generator=torch_generator(1), dtype=torch.float64).softmax(
+        dim=1
+    )
+    sure = probabilities.max(dim=1).values[:, None]
     centred = rows - (sure * rows).sum(dim=0) / sure.sum()
     wide = torch.cat([rows, rows.new_ones(40, 1)], dim=1)
     penalty = torch.eye(6, dtype=torch.float64) * (sure * centred.square()).sum() / 5
     penalty[-1, -1] = 0
-    targets = chances - (sure * chances).sum(dim=0) / sure.sum()
+    targets = probabilities - (sure * probabilities).sum(dim=0) / sure.sum()
     slow = torch.linalg.solve(wide.T @ (sure * wide) + penalty, wide.T @ (sure * targets))
-    weight, bias = self_trained_ridge(rows, chances)
+    weight, bias = self_trained_ridge(rows, probabilities)
     torch.testing.assert_close(torch.cat([weight, bias[None]]), slow)
 
 

@@ -158,7 +158,7 @@ class _Seat:
             self.process.join(timeout=1)
             code = self.process.exitcode
         if code == -signal.SIGKILL:  # nobody else sends it to our children
-            return "out-of-memory", "killed by the system, most likely for want of memory"
+            return "out-of-memory", "killed by the system, probably for want of memory"
         return "failed", f"the worker process ended with exit code {code}"
 
     def _end_process(self) -> None:

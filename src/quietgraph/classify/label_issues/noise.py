@@ -14,10 +14,10 @@ from torch import Tensor
 from quietgraph.errors import InvalidLabelsError
 from quietgraph.types import UNKNOWN, Labels, Probabilities
 
-_SHARES = tuple(k / 10 for k in range(1, 11))
+_FRACTIONS = tuple(k / 10 for k in range(1, 11))
 _BOUND = 2.0  # standard errors
 _LEAST_RATE = 1e-3  # keeps the prior of clean labels proper
-_STRENGTHS = tuple(2.0**k for k in range(11))
+_WEIGHTS = tuple(2.0**k for k in range(11))
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +25,11 @@ class NoiseEstimate:
     """What the out-of-fold predictions say of the label noise.
 
     Attributes:
-        rate: The estimated share of wrong labels.
+        rate: The estimated fraction of wrong labels.
         standard_error: Of the rate, from the number of anchors alone.
-        transition: T [classes, classes], row = right class, column = given class.
+        transition: T [classes, classes], row = right class, column = observed class.
         num_anchors: On how many nodes it rests.
-        num_nodes: How many nodes had a given label.
+        num_nodes: How many nodes had an observed label.
     """
 
     rate: float
@@ -47,30 +47,30 @@ def estimate_noise(probabilities: Probabilities, labels: Labels) -> NoiseEstimat
     Args:
         probabilities: Out-of-fold: each row from a model that did not see this node's own label
             [nodes, classes].
-        labels: As given [nodes], -1 where unknown; nodes without a label are left out.
+        labels: Observed [nodes], -1 where unknown; nodes without a label are left out.
     """
     _check_inputs(probabilities, labels)
     known = labels != UNKNOWN
-    given, surety = labels[known], probabilities[known].to(torch.float64)
-    predicted = surety.argmax(dim=1)
-    place = _place_in_class(predicted, surety.max(dim=1).values)
+    observed, confidence = labels[known], probabilities[known].to(torch.float64)
+    predicted = confidence.argmax(dim=1)
+    place = _place_in_class(predicted, confidence.max(dim=1).values)
     kept = max(
-        (place < share for share in _SHARES),
-        key=lambda anchors: _sure_agreement((predicted == given)[anchors]),
+        (place < fraction for fraction in _FRACTIONS),
+        key=lambda anchors: _agreement_bound((predicted == observed)[anchors]),
     )
     num_classes = probabilities.shape[1]
-    counts = _count_pairs(predicted[kept], given[kept], num_classes)
+    counts = _count_pairs(predicted[kept], observed[kept], num_classes)
     transition = smooth_noise_matrix(counts)
-    shares = predicted.bincount(minlength=num_classes) / len(predicted)
-    rate = float((shares * (1 - transition.diagonal())).sum())
+    frequency = predicted.bincount(minlength=num_classes) / len(predicted)
+    rate = float((frequency * (1 - transition.diagonal())).sum())
     num_anchors = int(kept.sum())
     error = (max(rate * (1 - rate), 0.25 / num_anchors) / num_anchors) ** 0.5
-    return NoiseEstimate(rate, error, transition, num_anchors, len(given))
+    return NoiseEstimate(rate, error, transition, num_anchors, len(observed))
 
 
-def _place_in_class(predicted: Tensor, surety: Tensor) -> Tensor:
-    """Return each node's place among those of its predicted class, 0 = surest, below 1."""
-    order = surety.argsort(descending=True, stable=True)
+def _place_in_class(predicted: Tensor, confidence: Tensor) -> Tensor:
+    """Return each node's place among those of its predicted class, 0 = most confident, below 1."""
+    order = confidence.argsort(descending=True, stable=True)
     order = order[predicted[order].argsort(stable=True)]
     sizes = predicted.bincount()
     starts = sizes.cumsum(0) - sizes
@@ -80,7 +80,7 @@ def _place_in_class(predicted: Tensor, surety: Tensor) -> Tensor:
     return place
 
 
-def _sure_agreement(agrees: Tensor) -> float:
+def _agreement_bound(agrees: Tensor) -> float:
     """Return Wilson's lower bound of the agreement: a few anchors that all agree prove little."""
     mean, count, z = float(agrees.double().mean()), len(agrees), _BOUND
     centre = mean + z**2 / (2 * count)
@@ -97,10 +97,10 @@ def smooth_noise_matrix(counts: Tensor) -> Tensor:
     """Return T from the counts, drawn towards symmetric noise as far as the counts suggest it.
 
     The posterior mean under a Dirichlet prior around the symmetric matrix of the pooled rate,
-    whose strength has the largest marginal likelihood.
+    whose weight has the largest marginal likelihood.
     """
     symmetric = symmetric_noise(float(1 - counts.trace() / counts.sum()), len(counts))
-    priors = [strength * symmetric for strength in _STRENGTHS]
+    priors = [weight * symmetric for weight in _WEIGHTS]
     prior = max(priors, key=lambda each: _evidence(counts, each))
     posterior = counts + prior
     return posterior / posterior.sum(dim=1, keepdim=True)

@@ -57,9 +57,9 @@ def _fit(logs: _Array, observed: np.ndarray[Any, np.dtype[np.int64]]) -> tuple[_
     targets = np.eye(classes)[observed]
 
     def cost(flat: _Array) -> tuple[float, _Array]:
-        chances = _softmax(np.tensordot(flat[:count], logs, 1) + flat[count:])
-        off, residual = flat - even, chances - targets
-        value = -np.log((chances * targets).sum(axis=1).clip(_LEAST)).sum()
+        mixed = _softmax(np.tensordot(flat[:count], logs, 1) + flat[count:])
+        off, residual = flat - even, mixed - targets
+        value = -np.log((mixed * targets).sum(axis=1).clip(_LEAST)).sum()
         slope = np.r_[np.tensordot(logs, residual, 2), residual.sum(axis=0)]
         return float(value + (penalty * off**2).sum() / 2), slope + penalty * off
 
@@ -70,10 +70,10 @@ def _fit(logs: _Array, observed: np.ndarray[Any, np.dtype[np.int64]]) -> tuple[_
 
 def _centred_logs(rows: Probabilities) -> _Array:
     """Return log probabilities less their mean, 0 where nothing is said [nodes, classes]."""
-    chances = rows.double().nan_to_num(0.0).numpy()
-    total, classes = chances.sum(axis=1, keepdims=True), chances.shape[1]
-    chances = np.where(total > 0, chances / np.maximum(total, _LEAST), 1 / classes)
-    logs = np.log(np.maximum(chances, _FLOOR / classes))
+    clipped = rows.double().nan_to_num(0.0).numpy()
+    total, classes = clipped.sum(axis=1, keepdims=True), clipped.shape[1]
+    clipped = np.where(total > 0, clipped / np.maximum(total, _LEAST), 1 / classes)
+    logs = np.log(np.maximum(clipped, _FLOOR / classes))
     return np.asarray(logs - logs.mean(axis=1, keepdims=True))
 
 

@@ -14,7 +14,7 @@ from quietgraph.types import UNKNOWN, Embeddings, Labels, Probabilities
 
 VOTERS: Final = ("neighbours", "nearest", "attributes", "own")  # in the order of their columns
 COLUMNS: Final = ("plain", "evidence", "cleanlab")
-_MOST_VOTERS: Final = 20_000  # labelled nodes among which the nearest are looked for, at most
+_MOST_VOTERS: Final = 20_000  # labelled nodes among which the nearest are searched, at most
 _BLOCK: Final = 1024  # rows compared at once
 
 
@@ -41,23 +41,23 @@ def suspect_table(
         flag: Whether labels may be called issues; False where the evidence cannot be trusted.
     """
     nodes = np.flatnonzero((labels != UNKNOWN).cpu().numpy())
-    chances = posterior.cpu().double().numpy()[nodes]
-    given = labels.cpu().numpy()[nodes]
+    probabilities = posterior.cpu().double().numpy()[nodes]
+    observed = labels.cpu().numpy()[nodes]
     rows = np.arange(len(nodes))
-    others = chances.copy()
-    others[rows, given] = -1.0
+    others = probabilities.copy()
+    others[rows, observed] = -1.0
     rival = others.argmax(axis=1)
-    score = others[rows, rival] - chances[rows, given]
-    suggested = np.where(score > 0, rival, given)
+    score = others[rows, rival] - probabilities[rows, observed]
+    suggested = np.where(score > 0, rival, observed)
     table = pd.DataFrame(
         {
             "node": nodes,
-            "given": classes[given],
+            "given": classes[observed],
             "suggested": classes[suggested],
             "score": score,
-            "p_wrong": 1 - chances[rows, given],
-            "given_probability": chances[rows, given],
-            "suggested_probability": chances[rows, suggested],
+            "p_wrong": 1 - probabilities[rows, observed],
+            "given_probability": probabilities[rows, observed],
+            "suggested_probability": probabilities[rows, suggested],
             "is_issue": (score > 0) & flag,
         }
     )
@@ -65,18 +65,18 @@ def suspect_table(
 
 
 def with_votes(table: pd.DataFrame, votes: dict[str, Tensor], classes: Any) -> pd.DataFrame:
-    """Return the suspects with what others say of each: shares for the given and suggested label.
+    """Return the suspects with the votes on each: fractions for the observed and suggested label.
 
     Args:
         table: Of `suspect_table`.
-        votes: Share of each class by the name of the voters [nodes, classes]; NaN without voters.
+        votes: Fraction of each class by name of the voters [nodes, classes]; NaN without voters.
         classes: Label value of each class code.
     """
     nodes, known = table["node"].to_numpy(), pd.Index(classes)
     codes = {name: known.get_indexer(table[name]) for name in ("given", "suggested")}
     columns = {
-        f"{voters}_{name}": shares.double().numpy()[nodes, codes[name]]
-        for voters, shares in ((name, votes[name]) for name in VOTERS if name in votes)
+        f"{voters}_{name}": fractions.double().numpy()[nodes, codes[name]]
+        for voters, fractions in ((name, votes[name]) for name in VOTERS if name in votes)
         for name in codes
     }
     return table.assign(**columns)
@@ -85,8 +85,8 @@ def with_votes(table: pd.DataFrame, votes: dict[str, Tensor], classes: Any) -> p
 def cleanlab_columns(table: pd.DataFrame) -> pd.DataFrame:
     """Return the suspects as cleanlab's users know them, in the order of the nodes.
 
-    Columns: is_label_issue, label_quality (cleanlab's normalised margin: 0 = surely wrong,
-    1 = surely right), given_label, predicted_label; the index is the node.
+    Columns: is_label_issue, label_quality (cleanlab's normalised margin: 0 = certainly wrong,
+    1 = certainly right), given_label, predicted_label; the index is the node.
     """
     ordered = table.set_index("node").sort_index()
     return pd.DataFrame(
@@ -105,22 +105,22 @@ def check_columns(name: str) -> None:
         raise UnknownNameError("set of columns", name, COLUMNS)
 
 
-def neighbour_shares(adjacency: CSR, labels: Labels, num_classes: int) -> Tensor:
-    """Return the share of each class among a node's labelled neighbours [nodes, classes].
+def neighbour_label_fractions(adjacency: CSR, labels: Labels, num_classes: int) -> Tensor:
+    """Return the fraction of each class among a node's labelled neighbours [nodes, classes].
 
     Neighbours count by the weight of their edge; NaN where none has a label.
     """
     rows, columns = adjacency.rows.cpu(), adjacency.columns.cpu().long()
-    told = labels.cpu()[columns]
-    known = told != UNKNOWN
+    neighbour_labels = labels.cpu()[columns]
+    known = neighbour_labels != UNKNOWN
     votes = torch.zeros(adjacency.shape[0] * num_classes, dtype=torch.float64)
-    places = rows[known] * num_classes + told[known]
+    places = rows[known] * num_classes + neighbour_labels[known]
     votes.index_add_(0, places, adjacency.values.cpu().double()[known])
     votes = votes.view(-1, num_classes)
     return votes / votes.sum(dim=1, keepdim=True)
 
 
-def nearest_shares(
+def nearest_label_fractions(
     embeddings: Embeddings,
     labels: Labels,
     num_classes: int,
@@ -128,14 +128,14 @@ def nearest_shares(
     generator: torch.Generator,
     nearest: int = 10,
 ) -> Tensor:
-    """Return the share of each class among the labelled nodes nearest by cosine [nodes, classes].
+    """Return the fraction of each class among the nearest labelled nodes [nodes, classes].
 
-    Only labelled nodes are asked about, the other rows are NaN; no node votes for itself. Above
-    20,000 labelled nodes the nearest are looked for among that many drawn ones.
+    Near by cosine; rows of nodes without a label are NaN; no node votes for itself. Above
+    20,000 labelled nodes the nearest are searched among that many drawn ones.
 
     Args:
         embeddings: One row per node [nodes, dim].
-        labels: Given labels as class codes, -1 unknown [nodes].
+        labels: Observed labels as class codes, -1 unknown [nodes].
         num_classes: Number of classes.
         generator: Draws the voters where there are too many.
         nearest: How many vote.
@@ -144,15 +144,15 @@ def nearest_shares(
     voters = asked
     if len(voters) > _MOST_VOTERS:
         voters = asked[torch.randperm(len(asked), generator=generator)[:_MOST_VOTERS]]
-    shares = torch.full((len(labels), num_classes), torch.nan, dtype=torch.float64)
+    fractions = torch.full((len(labels), num_classes), torch.nan, dtype=torch.float64)
     count = min(nearest, len(voters) - 1)
     if count < 1:
-        return shares
+        return fractions
     directions = F.normalize(embeddings[voters].double(), dim=1)
-    told = F.one_hot(labels[voters], num_classes).double()
+    votes = F.one_hot(labels[voters], num_classes).double()
     for block in torch.split(asked, _BLOCK):
         asking = F.normalize(embeddings[block].double(), dim=1)
-        likeness = asking @ directions.T  # [block, voters]
-        likeness[block[:, None] == voters[None]] = -torch.inf
-        shares[block] = told[likeness.topk(count, dim=1).indices].mean(dim=1)
-    return shares
+        similarity = asking @ directions.T  # [block, voters]
+        similarity[block[:, None] == voters[None]] = -torch.inf
+        fractions[block] = votes[similarity.topk(count, dim=1).indices].mean(dim=1)
+    return fractions

@@ -10,7 +10,9 @@ import torch
 from quietgraph.graph.graph import Features
 from quietgraph.graph.sparse import CSR
 
-_SPARSE_BELOW: Final = 0.15  # as in `Graph`: share of non-zeros, and columns from which it counts
+_SPARSE_BELOW: Final = (
+    0.15  # as in `Graph`: fraction of non-zeros, and columns from which it counts
+)
 SPARSE_FROM: Final = 64
 _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 

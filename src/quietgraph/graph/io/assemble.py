@@ -26,8 +26,10 @@ def assemble(raw: Raw, options: Options) -> ReadGraph:
     nodes = _read_nodes(raw, options)
     adjacency, found = _adjacency(raw, nodes, options)
     features, encoding, words, notes = build_features(raw, nodes, adjacency, options)
-    told = fold_notes(found["loops"], found["given"] - found["loops"], adjacency.num_entries // 2)
-    graph = Graph(features, adjacency, told)
+    notes_on_edges = fold_notes(
+        found["loops"], found["given"] - found["loops"], adjacency.num_entries // 2
+    )
+    graph = Graph(features, adjacency, notes_on_edges)
     classes = pd.Series(nodes.labels[nodes.labels != None], dtype=object).value_counts()  # noqa: E711
     counts = {str(name): int(count) for name, count in classes.items()}
     understood = Understood(

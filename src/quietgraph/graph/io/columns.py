@@ -74,7 +74,7 @@ class Encoder:
     ) -> None:
         """Args: what the columns become, cells that mean unknown, and the form of the result."""
         self.columns, self.unknown, self.sparse = columns, unknown, sparse
-        self._told: Counter[tuple[str, str]] = Counter()
+        self._notes: Counter[tuple[str, str]] = Counter()
 
     def encode(self, piece: Any) -> Any:
         """Return the features of some rows [rows, features] float32."""
@@ -99,18 +99,18 @@ class Encoder:
 
     def notes(self) -> list[str]:
         """Return what a user should know."""
-        told = self._told.items()
-        return [f"column {name}: {count} {sentence}" for (name, sentence), count in told]
+        notes = self._notes.items()
+        return [f"column {name}: {count} {sentence}" for (name, sentence), count in notes]
 
-    def _tell(self, column: Column, count: Any, sentence: str) -> None:
+    def _note(self, column: Column, count: Any, sentence: str) -> None:
         if count:
-            self._told[column.name, sentence] += int(count)
+            self._notes[column.name, sentence] += int(count)
 
     def _scalar(self, column: Column, cells: Cells) -> _Array:
         numbers = scalar_numbers(cells, column)
         empty = np.isnan(numbers)
         mean = "" if column.kind == "date" else f" {column.centre:g}"
-        self._tell(column, empty.sum(), f"empty cells count as its mean{mean}")
+        self._note(column, empty.sum(), f"empty cells count as its mean{mean}")
         filled = np.where(empty, column.centre, numbers)
         if column.kind != "number":
             filled = (filled - column.centre) / (column.spread or 1.0)
@@ -122,7 +122,7 @@ class Encoder:
         found = np.append(places, -1)[codes]
         rows = np.flatnonzero(found >= 0)
         new = (codes >= 0) & (found < 0)
-        self._tell(column, new.sum(), "cells hold values not seen in fit and count as none")
+        self._note(column, new.sum(), "cells hold values not seen in fit and count as none")
         shape = (len(codes), len(column.values))
         return scipy.sparse.csr_matrix((np.ones(len(rows)), (rows, found[rows])), shape=shape)
 
@@ -144,7 +144,7 @@ class Encoder:
         empty = np.isnan(vectors).any(axis=1) if vectors.shape[1] else np.ones(len(vectors), bool)
         full = np.zeros((len(vectors), column.width))
         full[~empty] = vectors[~empty]
-        self._tell(column, empty.sum(), "empty vectors count as zeros")
+        self._note(column, empty.sum(), "empty vectors count as zeros")
         return to_float32(full, f"the column '{column.name}'")
 
 
@@ -165,7 +165,7 @@ def mixed(name: str, count: int, first: str) -> UnreadableFileError:
     """Return the error of a column with numbers and texts."""
     return UnreadableFileError(
         f"the column '{name}' mixes numbers with text: {count} cells are no numbers, the first is "
-        f"'{first[:80]}'. Mend them, name the word for unknown with --unknown, or read it "
+        f"'{first[:80]}'. Correct them, name the word for unknown with --unknown, or read it "
         f"otherwise with --column {name}=category."
     )
 

@@ -86,8 +86,8 @@ class Corrections:
 
     def verified(self, node_ids: Sequence[Any] | _Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Return which nodes have a label that a person kept or corrected [nodes] bool."""
-        sure = {node for node, one in self.decisions.items() if one.decision in VERIFYING}
-        return np.array([id_key(node) in sure for node in node_ids], dtype=bool)
+        verified = {node for node, one in self.decisions.items() if one.decision in VERIFYING}
+        return np.array([id_key(node) in verified for node in node_ids], dtype=bool)
 
     @property
     def labels(self) -> dict[str, str]:

@@ -50,7 +50,7 @@ def read_encoding(folder: Path) -> Encoding | None:
         return encoding_of(read_json(path))
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise UnreadableFileError(
-            f"{path} does not tell how columns become features ({error}). Fit the model again."
+            f"{path} does not say how columns become features ({error}). Fit the model again."
         ) from error
 
 

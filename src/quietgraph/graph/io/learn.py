@@ -20,8 +20,8 @@ from quietgraph.graph.io.columns import (
 )
 
 _MOST_CATEGORIES: Final = 100
-_COPY: Final = 0.97  # share of labels that a column must tell to be called a copy of them
-_ENOUGH: Final = 10  # labelled nodes to judge that by
+_COPY: Final = 0.97  # fraction of labels that a column must predict to be called a copy
+_ENOUGH: Final = 10  # labelled nodes to decide that by
 _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -199,8 +199,8 @@ class Learner:
     def _written(self) -> tuple[str, ...]:
         return () if self.style == PLAIN else (self.style,)
 
-    def tells_labels(self, known: Sequence[bool]) -> float:
-        """Return the share of labels that the values of the column tell; 0 with too few to say.
+    def label_accuracy(self, known: Sequence[bool]) -> float:
+        """Return the fraction of labels that the column alone predicts; 0 below what a copy would.
 
         Args:
             known: Of each code of a label: whether it is a class and not a word for unknown.
@@ -214,8 +214,8 @@ class Learner:
         best: Counter[str] = Counter()
         for (value, _), count in pairs.items():
             best[value] = max(best[value], count)
-        share = sum(best.values()) / total
-        return share if share >= _COPY else 0.0
+        fraction = sum(best.values()) / total
+        return fraction if fraction >= _COPY else 0.0
 
 
 class _Moments:

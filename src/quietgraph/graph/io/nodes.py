@@ -134,12 +134,12 @@ def _finish(
 
 
 def _warn_of_copy(one: Learner, label: str | None, known: Sequence[bool]) -> list[str]:
-    share = one.tells_labels(known)
-    if not share:
+    accuracy = one.label_accuracy(known)
+    if not accuracy:
         return []
     return [
-        f"column {one.name} tells {share:.0%} of the labels by itself: if it was made from {label},"
-        f" leave it out with --column {one.name}=ignore"
+        f"column {one.name} alone predicts {accuracy:.0%} of the labels: if it was made from "
+        f"{label}, leave it out with --column {one.name}=ignore"
     ]
 
 

@@ -64,7 +64,7 @@ class Understood:
         right = set(facts) == known and all(type(one) is str for one in texts)
         right = right and all(type(one) is int for one in counts)
         if not right or not (alike is None or isinstance(alike, int | float)):
-            raise ValueError("what was understood is not told")
+            raise ValueError("the facts of a read graph are incomplete")
         return cls(**{**facts, "columns": tuple(facts["columns"]), "notes": tuple(facts["notes"])})
 
     def with_form(self, form: str) -> "Understood":
@@ -86,11 +86,11 @@ class Understood:
     def _of_labels(self) -> list[str]:
         if self.label_column is None:
             return []
-        share = f"{100 * self.labelled / self.nodes:.1f} %"
+        rate = f"{100 * self.labelled / self.nodes:.1f} %"
         sizes = [f"{name} {count:,}" for name, count in self.classes.items()]
         alike = "unknown" if self.homophily is None else f"{self.homophily:.2f}"
         return [
-            f"labels: {self.labelled:,} of {self.nodes:,} nodes ({share}) in {self.label_column}, "
+            f"labels: {self.labelled:,} of {self.nodes:,} nodes ({rate}) in {self.label_column}, "
             f"{len(sizes)} classes: {_enumerate(sizes)}; homophily among labelled nodes {alike}"
         ]
 
@@ -109,7 +109,7 @@ class ReadGraph:
         labels: All whole numbers or all texts, None = unknown [nodes] object.
         node_ids: As the file has them [nodes] object.
         encoding: How the features were made, to read a grown graph the same way.
-        understood: What to tell the user.
+        understood: What the user should know.
         validation: Nodes to choose by [nodes] bool; None where the file does not say.
     """
 

@@ -1,6 +1,6 @@
 """Features of a graph that has none: size, importance and place of every node.
 
-All three hardly change when a graph grows: degrees are local, importance is told as a multiple of
+All three hardly change when a graph grows: degrees are local, importance is a multiple of
 the mean, and the place is measured from landmarks that are named by their ids.
 """
 
@@ -21,8 +21,8 @@ _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 def structural_features(adjacency: CSR, landmarks: _Array) -> _Array:
     """Return log degree, log PageRank and walk profiles [nodes, 2 + landmarks] float32.
 
-    The profile of node i at landmark l is log(1 + p / q): p is the chance that a walk of 1 to 4
-    steps (each length equally likely) from i ends in l, q the chance that an endless one does.
+    The profile of node i at landmark l is log(1 + p / q): p is the probability that a walk from
+    i of 1 to 4 steps (each length equally probable) ends in l, q that of an endless walk.
 
     Args:
         adjacency: Of the graph; its values are the weights of the edges.
@@ -69,7 +69,7 @@ def page_rank(steps: Any) -> _Array:
     """Return how often a walker who jumps with probability 0.15 is at each node [nodes].
 
     Args:
-        steps: Chance of each step, rows sum to 1; a row of zeros jumps [nodes, nodes] sparse.
+        steps: Probability of each step, rows sum to 1; a row of zeros jumps [nodes, nodes] sparse.
     """
     size = steps.shape[0]
     stuck = np.asarray(steps.sum(axis=1)).ravel() == 0

@@ -69,7 +69,7 @@ class AttentionBackbone(NodeClassifier):
         module: AttentionNetwork,  # noqa: ARG002
         neighbourhoods: Neighbourhoods,
     ) -> dict[str, float]:
-        """Return what is worth telling of the fit."""
+        """Return notes on the fit."""
         matrix = neighbourhoods.matrix
         return {"neighbours": matrix.num_entries / matrix.shape[0] - 1}
 
@@ -77,16 +77,16 @@ class AttentionBackbone(NodeClassifier):
         features = normalise_rows(task.graph.features, self.feature_norm)
         neighbourhoods = self._neighbourhoods(task.graph)
         module = self._module(task.graph.num_features, task.num_classes).to(task.graph.device)
-        look = partial(module, neighbourhoods, features)
+        forward = partial(module, neighbourhoods, features)
         targets = task.labels[task.train]
         undecayed = self._undecayed(module)
         kept_out = {id(value) for value in undecayed}
         others = [value for value in module.parameters() if id(value) not in kept_out]
         history = train(
             module,
-            lambda epoch: {"loss": F.cross_entropy(look()[task.train], targets)},  # noqa: ARG005
+            lambda epoch: {"loss": F.cross_entropy(forward()[task.train], targets)},  # noqa: ARG005
             Schedule(self.epochs, self.learning_rate, self.weight_decay, self.patience),
-            score=lambda: validation_score(look(), task.labels, task.validation),
+            score=lambda: validation_score(forward(), task.labels, task.validation),
             parameters=[{"params": others}, {"params": undecayed, "weight_decay": 0.0}],
         )
         state = {**module.state_dict(), "num_features": torch.tensor(task.graph.num_features)}

@@ -34,10 +34,10 @@ class FilteredAttention(AttentionLayer):
         self.low = nn.Parameter(start, requires_grad=train_all)  # w0 and w1 [2, heads]
         self.high = nn.Parameter(torch.zeros(heads))  # wK
 
-    def aggregate(self, neighbourhoods: Neighbourhoods, shares: Tensor, values: Tensor) -> Tensor:
+    def aggregate(self, neighbourhoods: Neighbourhoods, weights: Tensor, values: Tensor) -> Tensor:
         """Return what each head makes of its neighbours' values [nodes, heads, dim]."""
-        once = attend(neighbourhoods, shares, values)
-        twice = attend(neighbourhoods, shares, once)
+        once = attend(neighbourhoods, weights, values)
+        twice = attend(neighbourhoods, weights, once)
         power = once + (self.order - 1) * (twice - once)
         own, near, high = self.low[0, :, None], self.low[1, :, None], self.high[:, None]
         return own * values + near * once + high * power

@@ -16,8 +16,8 @@ class HONGAT(AttentionBackbone):
     """Attention over high-order neighbours, masked by similarity (after Zhang et al., AAAI 2024).
 
     Our reading of the published abstract, which is all we had: candidates are the nodes within a
-    few steps, those with a less than mean share of common neighbours are masked, and attention
-    weights are proportional to that share times the usual score.
+    few steps, those with a less than mean fraction of common neighbours are masked, and attention
+    weights are proportional to that fraction times the usual score.
     """
 
     citation: ClassVar[str] = (

@@ -55,7 +55,7 @@ class Neighbourhoods:
         return self.matrix.row_pointer.long()
 
     def softmax(self, scores: Tensor) -> Tensor:
-        """Return the shares of each node's neighbours [entries, heads]; they sum to 1."""
+        """Return the weights of each node's neighbours [entries, heads]; they sum to 1."""
         return _Softmax.apply(scores, self)  # type: ignore[no-any-return,no-untyped-call]
 
     def _picker(self, nodes: Tensor) -> CSR:
@@ -64,15 +64,15 @@ class Neighbourhoods:
         return CSR(pointer, nodes, torch.ones_like(self.matrix.values), shape)
 
 
-def attend(neighbourhoods: Neighbourhoods, shares: Tensor, values: Tensor) -> Tensor:
-    """Return each node's neighbours' values, summed by shares [nodes, heads, dim].
+def attend(neighbourhoods: Neighbourhoods, weights: Tensor, values: Tensor) -> Tensor:
+    """Return each node's neighbours' values, summed by weights [nodes, heads, dim].
 
     Args:
         neighbourhoods: Whom each node attends to.
-        shares: Weight of each entry in each head [entries, heads]; gets a gradient.
+        weights: Weight of each entry in each head [entries, heads]; gets a gradient.
         values: What each node shows to each head [nodes, heads, dim]; gets a gradient.
     """
-    return _WeightedSums.apply(shares, values, neighbourhoods.matrix)  # type: ignore[no-any-return,no-untyped-call]
+    return _WeightedSums.apply(weights, values, neighbourhoods.matrix)  # type: ignore[no-any-return,no-untyped-call]
 
 
 class AttentionLayer(nn.Module):
@@ -94,14 +94,14 @@ class AttentionLayer(nn.Module):
         values = project(dropped, self.weight).view(-1, *self.shape)
         scores = multiply(neighbourhoods.targets, (values * self.towards).sum(dim=2))
         scores = scores + multiply(neighbourhoods.sources, (values * self.of).sum(dim=2))
-        shares = neighbourhoods.softmax(F.leaky_relu(scores, _LEAK))
-        shares = F.dropout(shares, self.dropout, self.training)
-        outputs = self.aggregate(neighbourhoods, shares, values)
+        weights = neighbourhoods.softmax(F.leaky_relu(scores, _LEAK))
+        weights = F.dropout(weights, self.dropout, self.training)
+        outputs = self.aggregate(neighbourhoods, weights, values)
         return (outputs.mean(dim=1) if self.average else outputs.flatten(1)) + self.bias
 
-    def aggregate(self, neighbourhoods: Neighbourhoods, shares: Tensor, values: Tensor) -> Tensor:
+    def aggregate(self, neighbourhoods: Neighbourhoods, weights: Tensor, values: Tensor) -> Tensor:
         """Return what each head makes of its neighbours' values [nodes, heads, dim]."""
-        return attend(neighbourhoods, shares, values)
+        return attend(neighbourhoods, weights, values)
 
 
 MakeLayer: TypeAlias = Callable[..., AttentionLayer]
@@ -173,17 +173,17 @@ class _Softmax(torch.autograd.Function):
         scores = scores + near.matrix.values.log()[:, None]
         highest = torch.segment_reduce(scores, "max", offsets=near.offsets, unsafe=True)
         grown = scores.sub_(highest.index_select(0, rows)).exp_()
-        shares = grown.div_(multiply(sums, grown).index_select(0, rows))
+        weights = grown.div_(multiply(sums, grown).index_select(0, rows))
         ctx.near = near
-        ctx.save_for_backward(shares)
-        return shares
+        ctx.save_for_backward(weights)
+        return weights
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        (shares,) = ctx.saved_tensors
-        weighted = gradient * shares
+        (weights,) = ctx.saved_tensors
+        weighted = gradient * weights
         means = multiply(ctx.near.sums, weighted).index_select(0, ctx.near.matrix.rows)
-        return weighted.sub_(means.mul_(shares)), None
+        return weighted.sub_(means.mul_(weights)), None
 
 
 class _WeightedSums(torch.autograd.Function):

@@ -11,7 +11,10 @@ from quietgraph.classify.calibration import calibrated, fit_temperature, log_pro
 from quietgraph.classify.label_issues.attributes import attribute_probabilities
 from quietgraph.classify.label_issues.noise import estimate_noise
 from quietgraph.classify.label_issues.pooling import pool_evidence
-from quietgraph.classify.label_issues.suspects import nearest_shares, neighbour_shares
+from quietgraph.classify.label_issues.suspects import (
+    nearest_label_fractions,
+    neighbour_label_fractions,
+)
 from quietgraph.classify.quality import Quality, assess_quality, count_unreached
 from quietgraph.graph import CSR, Graph
 from quietgraph.methods.base.task import Task
@@ -26,8 +29,8 @@ def gather_evidence(embeddings: Embeddings, task: Task) -> dict[str, Tensor]:
     shape = (task.labels, task.num_classes)
     draws = torch_generator(task.seed, "voters")
     return {
-        "neighbours": neighbour_shares(task.graph.adjacency, *shape),
-        "nearest": nearest_shares(embeddings, *shape, generator=draws),
+        "neighbours": neighbour_label_fractions(task.graph.adjacency, *shape),
+        "nearest": nearest_label_fractions(embeddings, *shape, generator=draws),
         **attribute_probabilities(task.graph, *shape, seed=task.seed),
     }
 
@@ -76,9 +79,9 @@ def assess(
 ) -> Quality:
     """Return the statement of quality of a fit by its out-of-fold probabilities."""
     answered = out_of_fold.sum(dim=1, keepdim=True) > 0
-    chances = calibrated(log_probabilities(out_of_fold), temperature) * answered
+    probabilities = calibrated(log_probabilities(out_of_fold), temperature) * answered
     return assess_quality(
-        chances,
+        probabilities,
         pooled,
         task.labels,
         generator=numpy_generator(task.seed, "resampled labels"),

@@ -1,4 +1,4 @@
-"""What the neighbours of a node say about its class, for methods that mend labels by votes."""
+"""What the neighbours of a node say about its class, for methods that correct labels by votes."""
 
 import torch
 import torch.nn.functional as F

@@ -181,7 +181,7 @@ class NodeClassifier(metaclass=Parameterised):
         return self._apply_checked(graph)[1].numpy()
 
     def suspects(self, *, columns: str = "plain") -> pd.DataFrame:
-        """Return the labelled nodes, most suspicious first, judged without their own labels.
+        """Return the labelled nodes, most suspicious first, by fits that did not see their labels.
 
         Labels that a person has verified are not among them. Where `quality()` says `do not
         trust`, no label is called an issue, and `table.attrs["notice"]` says why.
@@ -216,12 +216,12 @@ class NodeClassifier(metaclass=Parameterised):
         if self.quality_ is None or self.out_of_fold_ is None:
             self._check_graph_is_here()
             task = self.task_
-            chances = self._out_of_fold(task)
-            self.out_of_fold_ = chances.numpy()
+            probabilities = self._out_of_fold(task)
+            self.out_of_fold_ = probabilities.numpy()
             self.votes_ = gather_evidence(torch.from_numpy(self.embeddings_), task)
             pooled = self._pooled()
-            self.temperature_ = cross_fitted_temperature(self.scores_, chances, pooled, task)
-            self.quality_ = assess(chances, pooled, task, self.temperature_)
+            self.temperature_ = cross_fitted_temperature(self.scores_, probabilities, pooled, task)
+            self.quality_ = assess(probabilities, pooled, task, self.temperature_)
         return self.quality_
 
     def _pooled(self) -> Probabilities:

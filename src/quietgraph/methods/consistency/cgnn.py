@@ -30,7 +30,7 @@ class CGNN(ContrastedBackbone):
     """Contrastive training and labels cleaned by the neighbours' vote (Yuan et al., 2023).
 
     Our reading of the abstract: contrast of a projection, and cleaning that starts from the
-    given labels each epoch, so that mistakes do not pile up.
+    observed labels each epoch, so that mistakes do not pile up.
     """
 
     citation: ClassVar[str] = "Yuan et al.: Learning on graphs under label noise. ICASSP 2023."
@@ -49,7 +49,7 @@ class CGNN(ContrastedBackbone):
     contrast_weight: float = param(1.0, "weight of the contrast", low=0)
     clean_from: int = param(100, "first epoch with cleaned labels", low=0)
     agreement: float = param(
-        0.8, "least similarity of a neighbour, and share of such neighbours", low=0, high=1
+        0.8, "least similarity of a neighbour, and fraction of such neighbours", low=0, high=1
     )
 
     def _rates(self) -> ViewRates:
@@ -88,24 +88,24 @@ def cleaned_labels(train_labels: Labels, scores: Scores, near: CSR, *, above: fl
     """Return the training labels, replaced where like-minded neighbours vote for another class.
 
     Neighbours vote with their label where they have one, else with their predicted class. The
-    vote counts where more than a share `above` of the neighbours have predictions whose cosine
+    vote counts where more than a fraction `above` of the neighbours have predictions whose cosine
     with the node's own is larger than `above`.
 
     Args:
         train_labels: Class codes, -1 outside training [nodes].
         scores: What the model says now [nodes, classes].
         near: Row k holds the neighbours of the k-th training node.
-        above: Threshold of similarity, and of the share of like neighbours.
+        above: Threshold of similarity, and of the fraction of like neighbours.
     """
     nodes = (train_labels != UNKNOWN).nonzero().squeeze(1)
-    given = train_labels[nodes]
+    observed = train_labels[nodes]
     votes = neighbour_votes(near, known_or_predicted(train_labels, scores))
     winner = votes.argmax(dim=1)
-    outvoted = votes.max(dim=1).values > votes.gather(1, given[:, None]).squeeze(1)
-    chances = F.normalize(scores.softmax(dim=1), dim=1)
-    cosine = entry_products(near, chances[nodes], chances)
+    outvoted = votes.max(dim=1).values > votes.gather(1, observed[:, None]).squeeze(1)
+    probabilities = F.normalize(scores.softmax(dim=1), dim=1)
+    cosine = entry_products(near, probabilities[nodes], probabilities)
     alike = torch.zeros_like(votes[:, 0]).index_add_(0, near.rows, (cosine > above).to(votes))
-    return torch.where(outvoted & (alike > above * near.row_counts), winner, given)
+    return torch.where(outvoted & (alike > above * near.row_counts), winner, observed)
 
 
 def _look(module: ContrastedGCN, operator: CSR, features: Features) -> Scores:

@@ -1,4 +1,4 @@
-"""CRGNN: labels count where two views agree, and two spaces tell the same similarity."""
+"""CRGNN: labels count where two views agree, and two spaces give the same similarity."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -130,12 +130,12 @@ def space_consistency(
     """Cost of node pairs that are alike in the contrasted space but not in their predictions.
 
     Mean over pairs (i, j) of the squared difference between (1 + cos(u_i, v_j)) / 2 and the
-    chance that i and j have one class, which counts 0 below `confidence`.
+    probability that i and j have one class, which counts 0 below `confidence`.
     """
     left, right = pairs
     alike = (1 + (spaces[0][left] * spaces[1][right]).sum(dim=1)) / 2
-    chances = [one.softmax(dim=1) for one in scores]
-    same = (chances[0][left] * chances[1][right]).sum(dim=1)
+    probabilities = [one.softmax(dim=1) for one in scores]
+    same = (probabilities[0][left] * probabilities[1][right]).sum(dim=1)
     return (alike - torch.where(same < confidence, 0, same)).square().mean()
 
 

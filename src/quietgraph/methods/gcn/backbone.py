@@ -34,8 +34,8 @@ class Network:
         scores: Scores = self.module(self.operator, self.features)
         return scores
 
-    def look(self) -> tuple[Embeddings, Scores]:
-        """Return hidden layer and scores as they are now, without dropout or gradient."""
+    def evaluate(self) -> tuple[Embeddings, Scores]:
+        """Return hidden layer and scores without dropout or gradient."""
         training = self.module.training
         self.module.eval()
         with torch.no_grad():
@@ -68,13 +68,13 @@ class GCNBackbone(NodeClassifier):
         losses = self._losses(task, network)
         history = train_supervised(module, losses, network.scores, task, schedule)
         state = {**module.state_dict(), "num_features": torch.tensor(task.graph.num_features)}
-        embeddings, scores = network.look()
+        embeddings, scores = network.evaluate()
         return Fitted(scores, embeddings, history, state)
 
     def _apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
         module = self._module(graph.num_features, len(state["second.bias"])).to(graph.device)
         module.load_state_dict({k: v for k, v in state.items() if k != "num_features"})
-        embeddings, scores = self._network(module, graph).look()
+        embeddings, scores = self._network(module, graph).evaluate()
         return scores, embeddings
 
     def _module(self, num_features: int, num_classes: int) -> GCNClassifier:

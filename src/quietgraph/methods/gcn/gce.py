@@ -1,4 +1,4 @@
-"""GCE: a graph convolution network under a loss that cares less for labels it disbelieves."""
+"""GCE: a graph convolution network under a loss that weighs improbable labels less."""
 
 import math
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from quietgraph.methods.gcn.gcn import GCN
 from quietgraph.params import param
 from quietgraph.types import Labels, Scores
 
-_KEPT_SHARE = 0.3  # of each class that pruning leaves, however unlikely its labels
+_KEPT_FRACTION = 0.3  # of each class that pruning leaves, however unlikely its labels
 _LOG_FLOOR = -18.42  # log 1e-8
 
 
@@ -36,7 +36,7 @@ class GCE(GCNBackbone):
     # Early on this loss follows its own first guesses; on noisy Cora, validation prefers 40 to 0.
     warm_up: int = param(40, "epochs of plain cross entropy", low=0)
     prune_below: float | None = param(
-        None, "leave out labels less likely than this (k); None: keep all", low=0, high=1
+        None, "leave out labels whose probability is below this (k); None: keep all", low=0, high=1
     )
     prune_from: int = param(50, "first epoch that prunes", low=0)
     prune_every: int = param(10, "epochs between two prunings", low=1)
@@ -48,8 +48,8 @@ class GCE(GCNBackbone):
         def losses(epoch: int) -> dict[str, Tensor]:
             nonlocal kept
             if self._prunes(epoch):
-                chances = network.look()[1][task.train].softmax(dim=1)
-                kept = likely_labels(chances, targets, above=self.prune_below or 0.0)
+                probabilities = network.evaluate()[1][task.train].softmax(dim=1)
+                kept = probable_labels(probabilities, targets, above=self.prune_below or 0.0)
             scores = network.scores()[task.train]
             if epoch < self.warm_up:
                 return {"loss": F.cross_entropy(scores, targets)}
@@ -67,18 +67,18 @@ def generalised_cross_entropy(scores: Scores, labels: Labels, *, power: float) -
     """Return (1 - p^power) / power for the probability p of each label [nodes].
 
     Towards power 0 it is cross entropy -log p, at power 1 it is 1 - p. Its gradient is that of
-    cross entropy times p^power, so labels that the model disbelieves pull less.
+    cross entropy times p^power, so labels that the model finds improbable weigh less.
     """
     chosen = scores.log_softmax(dim=1).gather(1, labels[:, None]).squeeze(1)
     return -torch.expm1(power * chosen.clamp_min(_LOG_FLOOR)) / power
 
 
-def likely_labels(probabilities: Tensor, labels: Labels, *, above: float) -> Tensor:
+def probable_labels(probabilities: Tensor, labels: Labels, *, above: float) -> Tensor:
     """Return which labels are likelier than `above`, at least 30 % of each class [nodes] bool."""
-    chances = probabilities.gather(1, labels[:, None]).squeeze(1)
-    kept = chances > above
+    probability = probabilities.gather(1, labels[:, None]).squeeze(1)
+    kept = probability > above
     for code in torch.unique(labels):
         members = (labels == code).nonzero().squeeze(1)
-        fewest = math.ceil(_KEPT_SHARE * len(members))
-        kept[members[chances[members].topk(fewest).indices]] = True
+        fewest = math.ceil(_KEPT_FRACTION * len(members))
+        kept[members[probability[members].topk(fewest).indices]] = True
     return kept

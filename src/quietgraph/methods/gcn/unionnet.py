@@ -44,8 +44,12 @@ class UnionNET(GCNBackbone):
     support: int = param(10, "nodes that vote on a label (k)", low=1)
     walks: int = param(20, "random walks from every labelled node", low=1)
     walk_length: int = param(10, "steps of a walk", low=1)
-    given_share: float = param(
-        0.5, "weight of given against corrected labels (alpha)", low=0, high=1
+    observed_weight: float = param(
+        0.5,
+        "weight of observed against corrected labels (alpha)",
+        low=0,
+        high=1,
+        old_name="given_share",
     )
     prior_weight: float = param(1.0, "weight of the class frequencies (beta)", low=0)
     warm_up: int = param(50, "epochs of plain cross entropy", low=0)
@@ -66,24 +70,24 @@ class UnionNET(GCNBackbone):
             scores = network.scores()[task.train].log_softmax(dim=1)
             if epoch < self.warm_up:
                 return {"loss": F.nll_loss(scores, targets)}
-            hidden, now = network.look()
+            hidden, now = network.evaluate()
             classes = known_or_predicted(task.train_labels, now)
             votes = support_votes(supports, hidden, task.train, classes)
             votes = torch.where(votes.sum(dim=1, keepdim=True) > 0, votes, classes[task.train])
-            return self._governed(scores, targets, votes, prior)
+            return self._corrected_losses(scores, targets, votes, prior)
 
         return losses
 
-    def _governed(
+    def _corrected_losses(
         self, scores: Scores, targets: Labels, votes: Tensor, prior: Tensor
     ) -> dict[str, Tensor]:
         """Return the losses of log-probabilities under the votes on their labels."""
-        given = weighted_cost(scores, targets, votes)
+        observed = weighted_cost(scores, targets, votes)
         corrected = weighted_cost(scores, votes.argmax(dim=1), votes)
-        kept = self.given_share * given + (1 - self.given_share) * corrected
+        kept = self.observed_weight * observed + (1 - self.observed_weight) * corrected
         balance = F.kl_div(scores.exp().mean(dim=0).clamp_min(_FLOOR).log(), prior, reduction="sum")
         loss = kept + self.prior_weight * balance
-        return {"loss": loss, "given": given, "corrected": corrected, "prior": balance}
+        return {"loss": loss, "observed": observed, "corrected": corrected, "prior": balance}
 
 
 def support_votes(supports: CSR, hidden: Embeddings, voted: Tensor, classes: Tensor) -> Tensor:

@@ -23,7 +23,7 @@ class AttackSettings:
 
     steps: int
     edge_step: float  # step size on the changes of node pairs, shrinking with its root
-    edge_share: float  # most changed pairs, per edge
+    edge_fraction: float  # most changed pairs, per edge
     feature_step: float
     feature_limit: float  # most change of a feature entry
 
@@ -49,7 +49,7 @@ def attack(
     """Return features and edges that raise the cost, by projected gradient ascent.
 
     Every pair of nodes may flip with a probability S, and every feature may move. S climbs the
-    gradient within [0, 1] and a total of `edge_share` times the edges; features climb its sign.
+    gradient within [0, 1] and a total of `edge_fraction` times the edges; features climb its sign.
     In the end each pair flips with its probability, drawn.
 
     Args:
@@ -61,9 +61,9 @@ def attack(
     """
     flip = torch.where(adjacency > 0, -adjacency, torch.ones_like(adjacency))
     flip.fill_diagonal_(0)
-    chances, moves, before = _climb(features, adjacency, flip, cost, settings)
-    draws = torch.rand(chances.shape, generator=generator).to(chances)
-    upper = torch.triu(draws < chances, diagonal=1).to(chances)
+    probabilities, moves, before = _climb(features, adjacency, flip, cost, settings)
+    draws = torch.rand(probabilities.shape, generator=generator).to(probabilities)
+    upper = torch.triu(draws < probabilities, diagonal=1).to(probabilities)
     moved, flipped = features + moves, adjacency + (upper + upper.T) * flip
     with torch.no_grad():
         after = float(cost(moved, normalise_dense(flipped)))
@@ -100,15 +100,15 @@ def entry_size(features: Features) -> float:
     return float(values.abs().mean()) if len(values) else 0.0
 
 
-def project_total(chances: Tensor, most: float) -> Tensor:
+def project_total(probabilities: Tensor, most: float) -> Tensor:
     """Return the nearest matrix with entries in [0, 1] and pairs summing to at most `most`.
 
     A symmetric matrix counts every pair twice. The nearest one is a common shift, then a clamp;
     the shift is found by bisection.
     """
-    raised = chances[chances > 0]  # the others stay 0, whatever the shift
+    raised = probabilities[probabilities > 0]  # the others stay 0, whatever the shift
     if float(raised.clamp_max(1).sum()) / 2 <= most:
-        return chances.clamp(0, 1)
+        return probabilities.clamp(0, 1)
     low, high = 0.0, float(raised.max())
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
@@ -119,24 +119,26 @@ def project_total(chances: Tensor, most: float) -> Tensor:
             high = middle
             if spare < _TOLERANCE:
                 break
-    return (chances - high).clamp(0, 1)
+    return (probabilities - high).clamp(0, 1)
 
 
 def _climb(
     features: Tensor, adjacency: Tensor, flip: Tensor, cost: Cost, settings: AttackSettings
 ) -> tuple[Tensor, Tensor, float]:
-    """Return the chances of flips, the moves of features and the cost before the first step."""
-    most = settings.edge_share * float((adjacency > 0).sum()) / 2
+    """Return the flip probabilities, the moves of features and the cost before the first step."""
+    most = settings.edge_fraction * float((adjacency > 0).sum()) / 2
     limit, costs = settings.feature_limit, []
-    chances, moves = torch.zeros_like(adjacency), torch.zeros_like(features)
+    probabilities, moves = torch.zeros_like(adjacency), torch.zeros_like(features)
     for step in range(1, settings.steps + 1):
         value, edge_slope, feature_slope = _slopes(
-            cost, features + moves, adjacency + chances * flip, flip
+            cost, features + moves, adjacency + probabilities * flip, flip
         )
         costs.append(value)
-        chances = project_total(chances + settings.edge_step / step**0.5 * edge_slope, most)
+        probabilities = project_total(
+            probabilities + settings.edge_step / step**0.5 * edge_slope, most
+        )
         moves = (moves + settings.feature_step * feature_slope.sign()).clamp(-limit, limit)
-    return chances, moves, costs[0]
+    return probabilities, moves, costs[0]
 
 
 def _slopes(

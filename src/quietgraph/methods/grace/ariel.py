@@ -29,7 +29,7 @@ from quietgraph.params import param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings
 
-_LIMIT, _EDGE_SHARE = 0.04, 0.2
+_LIMIT, _EDGE_FRACTION = 0.04, 0.2
 _WIDE = {"hidden": 512, "dim": 256, "head": 256}
 _HARD = {"attack_weight": 1.0, "edge_step": 50.0}
 _SMOOTH = {"learning_rate": 1e-3, "activation": "prelu"}
@@ -150,7 +150,7 @@ class _Trainer:
         self.limits = AttackSettings(
             steps=method.attack_steps,
             edge_step=method.edge_step,
-            edge_share=_EDGE_SHARE,
+            edge_fraction=_EDGE_FRACTION,
             feature_step=method.feature_step * unit,
             feature_limit=_LIMIT * unit,
         )

@@ -26,16 +26,16 @@ from quietgraph.params import param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Scores
 
-_CHECK_EVERY = 10  # steps between looks at validation
+_CHECK_EVERY = 10  # steps between two validations
 _DRAWS = 2  # random propagations per step
 
 _AMINER = {
-    "steps_away": 6, "teleport": 0.1, "neighbours": 64, "threshold": 1e-5, "layers": 1,
+    "propagation_steps": 6, "teleport": 0.1, "neighbours": 64, "threshold": 1e-5, "layers": 1,
     "input_dropout": 0.0, "hidden_dropout": 0.0, "weight_decay": 1e-2, "warm_up": 100,
     "batch": 20, "batch_norm": True, "consistency": "kl", "patience": 10,
 }  # fmt: skip
 _REDDIT = {
-    "steps_away": 6, "teleport": 0.05, "neighbours": 64, "threshold": 1e-5, "hidden": 512,
+    "propagation_steps": 6, "teleport": 0.05, "neighbours": 64, "threshold": 1e-5, "hidden": 512,
     "input_dropout": 0.0, "hidden_dropout": 0.0, "learning_rate": 1e-4, "weight_decay": 0.0,
     "warm_up": 500, "unlabelled_batch": 200, "batch_norm": True, "node_norm": True,
     "consistency": "kl", "patience": 20,
@@ -57,13 +57,13 @@ class GRANDPlus(NodeClassifier):
     cora_seconds: ClassVar[float] = 120
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "citeseer": {
-            "steps_away": 10, "teleport": 0.4, "hidden": 256, "input_dropout": 0.0,
+            "propagation_steps": 10, "teleport": 0.4, "hidden": 256, "input_dropout": 0.0,
             "hidden_dropout": 0.0, "learning_rate": 1e-3, "consistency_weight": 0.8,
             "warm_up": 500,
         },
         "pubmed": {
-            "steps_away": 6, "teleport": 0.5, "neighbours": 16, "threshold": 1e-5, "layers": 1,
-            "input_dropout": 0.2, "hidden_dropout": 0.2, "weight_decay": 1e-2,
+            "propagation_steps": 6, "teleport": 0.5, "neighbours": 16, "threshold": 1e-5,
+            "layers": 1, "input_dropout": 0.2, "hidden_dropout": 0.2, "weight_decay": 1e-2,
             "consistency_weight": 1.0, "warm_up": 100, "batch": 5, "batch_norm": True,
             "node_norm": True, "patience": 50,
         },
@@ -75,10 +75,12 @@ class GRANDPlus(NodeClassifier):
     }  # fmt: skip
 
     mixture: str = param("ppr", "weights of the steps", choices=("ppr", "avg", "single"))
-    steps_away: int = param(20, "most steps of the propagation", low=0)
+    propagation_steps: int = param(
+        20, "most steps of the propagation", low=0, old_name="steps_away"
+    )
     teleport: float = param(0.2, "probability that a walk stops at a step (ppr)", low=0.001, high=1)
     neighbours: int = param(32, "terms kept of a node's propagation", low=1)
-    threshold: float = param(1e-7, "part of a walk, per degree, that is let go", low=0)
+    threshold: float = param(1e-7, "probability mass, per degree, below which a walk is cut", low=0)
     pool: int = param(10_000, "most unlabelled nodes used in training", low=1)
     layers: int = param(2, "layers of the perceptron", low=1)
     hidden: int = param(64, "width of the hidden layers", low=1)
@@ -95,7 +97,7 @@ class GRANDPlus(NodeClassifier):
     batch: int = param(50, "labelled nodes in a step", low=1)
     unlabelled_batch: int = param(100, "unlabelled nodes in a step", low=1)
     steps: int = param(5000, "most training steps", low=1)
-    patience: int | None = param(200, "looks at validation, one in ten steps, without gain", low=1)
+    patience: int | None = param(200, "validations, one in ten steps, without gain", low=1)
     learning_rate: float = param(0.01, "step size of Adam", low=0)
     weight_decay: float = param(1e-3, "weight decay of Adam", low=0)
 
@@ -130,7 +132,7 @@ class GRANDPlus(NodeClassifier):
         )
 
     def _weights(self) -> list[float]:
-        return step_weights(self.mixture, self.steps_away, self.teleport)
+        return step_weights(self.mixture, self.propagation_steps, self.teleport)
 
     def _module(self, num_features: int, num_classes: int) -> PropagatedPerceptron:
         sizes = [num_features, *[self.hidden] * (self.layers - 1), num_classes]
@@ -163,15 +165,15 @@ class _Trainer:
         self.unlabelled = positions[num_labelled:] if len(picks) else positions
         self.held_out_rows = self.propagation.rows(self.held_out, 0.0)
         self.waiting = torch.empty(0, dtype=torch.int64)
-        self.looks, self.last_score = 0, 0.0
+        self.checks, self.last_score = 0, 0.0
 
     def losses(self, step: int) -> dict[str, Tensor]:
         labelled = self._next_labelled()
         picks = torch.randperm(len(self.unlabelled), generator=self.draws)
         which = torch.cat([labelled, self.unlabelled[picks[: self.method.unlabelled_batch]]])
         rows = self.propagation.rows(which.repeat(_DRAWS), self.method.node_dropout)
-        chances = self.module(rows).log_softmax(dim=1).view(_DRAWS, len(which), -1)
-        known, others = chances.tensor_split([len(labelled)], dim=1)
+        log_probabilities = self.module(rows).log_softmax(dim=1).view(_DRAWS, len(which), -1)
+        known, others = log_probabilities.tensor_split([len(labelled)], dim=1)
         targets = self.labels[labelled].repeat(_DRAWS)
         labels = F.nll_loss(known.flatten(0, 1), targets)
         agreed = consistency_loss(
@@ -182,12 +184,12 @@ class _Trainer:
         return {"loss": loss, "labels": labels, "consistency": agreed}
 
     def score(self) -> float:
-        """Return the validation score, looked up anew every few steps."""
-        if self.looks % _CHECK_EVERY == 0:
+        """Return the validation score, computed anew every few steps."""
+        if self.checks % _CHECK_EVERY == 0:
             scores = self.module(self.held_out_rows)
             everything = torch.ones(len(scores), dtype=torch.bool, device=scores.device)
             self.last_score = validation_score(scores, self.labels[self.held_out], everything)
-        self.looks += 1
+        self.checks += 1
         return self.last_score
 
     def _next_labelled(self) -> Tensor:

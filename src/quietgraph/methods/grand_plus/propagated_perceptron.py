@@ -81,21 +81,23 @@ class PropagatedPerceptron(nn.Module):
         return (first.weight * scale).T, first(shift).squeeze(0)
 
 
-def consistency_loss(chances: Tensor, *, sharpening: float, distance: str) -> Scalar:
+def consistency_loss(log_probabilities: Tensor, *, sharpening: float, distance: str) -> Scalar:
     """Cost of predictions that differ from their sharpened mean, where the mean is confident.
 
     Args:
-        chances: Log-probabilities of the same nodes in each draw [draws, nodes, classes].
+        log_probabilities: Log-probabilities of the same nodes in each draw [draws, nodes, classes].
         sharpening: Temperature of the mean; smaller is sharper.
         distance: "l2" for squared distance, "kl" for cross-entropy.
     """
-    mean = chances.detach().exp().mean(dim=0)
+    mean = log_probabilities.detach().exp().mean(dim=0)
     wanted = (mean.clamp_min(1e-12).log() / sharpening).softmax(dim=1)
-    sure = (mean.max(dim=1).values > _least_confidence(mean.shape[1])).to(mean)
-    costs = (chances.exp() - wanted).square() if distance == "l2" else -wanted * chances
-    return (costs.sum(dim=2).mean(dim=0) * sure).sum() / sure.sum().clamp_min(1)
+    confident = (mean.max(dim=1).values > _least_confidence(mean.shape[1])).to(mean)
+    costs = -wanted * log_probabilities
+    if distance == "l2":
+        costs = (log_probabilities.exp() - wanted).square()
+    return (costs.sum(dim=2).mean(dim=0) * confident).sum() / confident.sum().clamp_min(1)
 
 
 def _least_confidence(num_classes: int) -> float:
-    # Twice the even chance is the published rule; of two classes none could reach it.
+    # Twice the uniform probability is the published rule; of two classes none could reach it.
     return 2 / num_classes if num_classes > 2 else 0.75

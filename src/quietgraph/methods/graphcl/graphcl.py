@@ -50,7 +50,7 @@ class OneLayerEncoder(nn.Module):
         return leaky(propagate(operator, projected) + self.bias, self.slope)
 
 
-class Judge(nn.Module):
+class Discriminator(nn.Module):
     """How well a node fits a summary: the bilinear score h B c + b."""
 
     def __init__(self, dim: int, *, generator: torch.Generator) -> None:
@@ -135,7 +135,7 @@ class GraphCL(ContrastiveClassifier):
     def _head(self, seed: int) -> nn.Module:
         draws = torch_generator(seed, "head")
         if self.loss == "summary":
-            return Judge(self.dim, generator=draws)
+            return Discriminator(self.dim, generator=draws)
         return ProjectionHead(self.dim, self.dim, generator=draws)
 
 

@@ -1,4 +1,4 @@
-"""NRGNN: unlabelled nodes are linked to labelled ones, and sure predictions become labels."""
+"""NRGNN: unlabelled nodes are linked to labelled ones, and confident predictions become labels."""
 
 import math
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from quietgraph.methods.linked.edge_predictor import (
 from quietgraph.params import param
 from quietgraph.types import Embeddings
 
-_MOST_SURE = 4096  # sure nodes that links lead to; the search is linear in all nodes
+_MOST_CONFIDENT = 4096  # confident nodes that links lead to; the search is linear in all nodes
 
 
 @final
@@ -34,8 +34,8 @@ _MOST_SURE = 4096  # sure nodes that links lead to; the search is linear in all 
 class NRGNN(NodeClassifier):
     """Links to labelled nodes and mined pseudo-labels (Dai, Aggarwal and Wang, 2021).
 
-    As in the published code, links to labelled nodes lead both ways, and those to surely
-    predicted nodes one way: the sure node receives.
+    As in the published code, links to labelled nodes lead both ways, and those to
+    confidently predicted nodes one way: the confident node receives.
     """
 
     citation: ClassVar[str] = (
@@ -49,7 +49,7 @@ class NRGNN(NodeClassifier):
         "pubmed": {
             "edge_weight": 0.1,
             "candidates": 5,
-            "sure_above": 1.0,
+            "confidence_threshold": 1.0,
             "learning_rate": 0.01,
             "hidden": 128,
         },
@@ -60,14 +60,22 @@ class NRGNN(NodeClassifier):
     candidates: int = param(
         0, "labelled nodes each node may be linked to, 0 for all; 4 million links at most", low=0
     )
-    sure_links: int = param(50, "surely predicted nodes each node may send to", low=1)
-    sure_above: float = param(
-        0.8, "probability from which a prediction is sure (p_u)", low=0, high=1
+    confident_links: int = param(
+        50, "confidently predicted nodes each node may send to", low=1, old_name="sure_links"
+    )
+    confidence_threshold: float = param(
+        0.8,
+        "probability above which a prediction is confident (p_u)",
+        low=0,
+        high=1,
+        old_name="sure_above",
     )
     link_above: float = param(0.1, "weight from which a link counts (t_small)", low=1e-6)
     negatives: int = param(50, "weight of non-edges per node in the edge loss (n_n)", low=1)
     edge_weight: float = param(0.03, "weight of the edge loss (alpha)", low=0)
-    sure_weight: float = param(1.0, "weight of the sure predictions (beta)", low=0)
+    confident_weight: float = param(
+        1.0, "weight of the confident predictions (beta)", low=0, old_name="sure_weight"
+    )
     dropout: float = param(0.5, "fraction of hidden entries dropped", low=0, high=0.99)
     feature_norm: str = param("none", "scaling of feature rows", choices=("l2", "l1", "none"))
     epochs: int = param(200, "training epochs", low=1)
@@ -80,7 +88,9 @@ class NRGNN(NodeClassifier):
         schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay, self.patience)
         history = train(trainer.networks, trainer.losses, schedule, score=trainer.score)
         hidden, scores = trainer.output
-        return Fitted(scores, hidden, history, notes={"sure_nodes": float(trainer.sure.sum())})
+        return Fitted(
+            scores, hidden, history, notes={"confident_nodes": float(trainer.confident.sum())}
+        )
 
 
 class _Networks(nn.Module):
@@ -106,7 +116,7 @@ class _Trainer:
         self.candidates = new_pairs(task.graph, low, high)
         self.mined_graph = self.graph = self._linked(self.candidates[:, :0])
         self.mined = torch.zeros(len(task.labels), task.num_classes, device=task.graph.device)
-        self.sure = torch.zeros_like(task.train)
+        self.confident = torch.zeros_like(task.train)
         self.best_mined = self.best = -math.inf
 
     def losses(self, epoch: int) -> dict[str, Tensor]:  # noqa: ARG002
@@ -122,15 +132,17 @@ class _Trainer:
             "edges": reconstruction_loss(embeddings, self.edges, negatives=method.negatives),
             "miner": F.cross_entropy(mined[train_nodes], targets),
             "classifier": F.cross_entropy(scores[train_nodes], targets),
-            "sure": scores.new_zeros(()),
+            "confident": scores.new_zeros(()),
         }
-        if self.sure.any():
-            values["sure"] = F.cross_entropy(scores[self.sure], self.mined[self.sure])
+        if self.confident.any():
+            values["confident"] = F.cross_entropy(
+                scores[self.confident], self.mined[self.confident]
+            )
         values["loss"] = (
             values["classifier"]
             + values["miner"]
             + method.edge_weight * values["edges"]
-            + method.sure_weight * values["sure"]
+            + method.confident_weight * values["confident"]
         )
         return values
 
@@ -146,13 +158,13 @@ class _Trainer:
         mined_merit = validation_score(mined, task.labels, task.validation)
         if mined_merit > self.best_mined:
             self.best_mined, self.mined = mined_merit, mined.softmax(dim=1)
-            self._link_sure()
+            self._link_confident()
         return merit
 
     def _link(self) -> tuple[Embeddings, tuple[CSR, CSR]]:
         """Return the edge predictor's embeddings and the operators of miner and classifier.
 
-        Without their gradients they stay for `score`, which judges the step just made.
+        Without their gradients they stay for `score`, which scores the step just made.
         """
         embeddings = self.networks.predictor(self.operator, self.features)
         for_miner = for_classifier = self.mined_graph.link(embeddings).operator
@@ -169,25 +181,25 @@ class _Trainer:
         """Return each node with the labelled nodes most like it."""
         task = self.task
         labelled = task.train.nonzero().squeeze(1)
-        everyone = torch.arange(len(task.labels), device=labelled.device)
+        every_node = torch.arange(len(task.labels), device=labelled.device)
         wanted = self.method.candidates or len(labelled)
-        most = max(1, MOST_PAIRS // len(everyone))
+        most = max(1, MOST_PAIRS // len(every_node))
         unit = normalise_rows(task.graph.features, "l2")
-        return nearest(unit, everyone, labelled, min(wanted, most))
+        return nearest(unit, every_node, labelled, min(wanted, most))
 
-    def _link_sure(self) -> None:
-        """Let sure nodes receive from the unlabelled ones that have the largest products."""
-        task, chances = self.task, self.mined.max(dim=1).values
-        self.sure = ~task.train & (chances > self.method.sure_above)
-        if not self.sure.any():
+    def _link_confident(self) -> None:
+        """Let confident nodes receive from the unlabelled ones that have the largest products."""
+        task, largest = self.task, self.mined.max(dim=1).values
+        self.confident = ~task.train & (largest > self.method.confidence_threshold)
+        if not self.confident.any():
             self.graph = self.mined_graph
             return
-        sure = self.sure.nonzero().squeeze(1)
-        sure = sure[chances[sure].topk(min(_MOST_SURE, len(sure))).indices]
+        chosen = self.confident.nonzero().squeeze(1)
+        chosen = chosen[largest[chosen].topk(min(_MOST_CONFIDENT, len(chosen))).indices]
         unlabelled = (~task.train).nonzero().squeeze(1)
         most = max(1, MOST_PAIRS // len(unlabelled))
-        wanted = min(self.method.sure_links, most)
-        senders, receivers = nearest(self.embeddings, unlabelled, sure, wanted)
+        wanted = min(self.method.confident_links, most)
+        senders, receivers = nearest(self.embeddings, unlabelled, chosen, wanted)
         self.graph = self._linked(new_pairs(task.graph, receivers, senders))
 
     def _linked(self, one_way: Tensor) -> LinkedGraph:

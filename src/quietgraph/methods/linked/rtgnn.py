@@ -1,4 +1,4 @@
-"""RTGNN: two peers tell clean labels from correctable and uncertain ones as they learn."""
+"""RTGNN: two peers divide labels into clean, correctable and uncertain ones as they train."""
 
 import math
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ from quietgraph.methods.linked.edge_predictor import (
     reconstruction_loss,
     upper_edges,
 )
-from quietgraph.methods.linked.label_governance import (
-    govern_labels,
-    governed_cost,
+from quietgraph.methods.linked.sample_selection import (
     label_costs,
     neighbour_divergence,
     peer_divergence,
+    select_labels,
+    selection_cost,
 )
 from quietgraph.params import param
 from quietgraph.types import Mask, Scores
@@ -69,7 +69,13 @@ class RTGNN(NodeClassifier):
     edge_weight: float = param(1.0, "weight of the edge loss (alpha)", low=0)
     uncertain_weight: float = param(0.1, "weight of uncertain labels", low=0)
     peer_weight: float = param(0.1, "weight of agreement and smoothness (lambda)", low=0)
-    sure_above: float = param(0.95, "probability that makes a pseudo-label", low=0, high=1)
+    confidence_threshold: float = param(
+        0.95,
+        "probability above which a prediction becomes a pseudo-label",
+        low=0,
+        high=1,
+        old_name="sure_above",
+    )
     dropout: float = param(0.5, "fraction of hidden entries dropped", low=0, high=0.99)
     feature_norm: str = param("none", "scaling of feature rows", choices=("l2", "l1", "none"))
     epochs: int = param(200, "training epochs", low=1)
@@ -112,7 +118,7 @@ class _Trainer:
         method, task, networks = self.method, self.task, self.networks
         embeddings = networks.predictor(self.operator, self.features)
         linked = self.graph.link(embeddings)
-        # Without its gradient it stays for `score`, which judges the step just made.
+        # Without its gradient it stays for `score`, which scores the step just made.
         self.linked = linked.operator.with_values(linked.operator.values.detach())
         first, second = (
             peer(linked.operator, self.features) for peer in (networks.first, networks.second)
@@ -151,20 +157,20 @@ class _Trainer:
         method, labels = self.method, self.task.labels[self.task.train]
         if epoch == 0:
             return label_costs(first, second, labels).mean()
-        governed = govern_labels(first, second, labels, progress=epoch / method.epochs)
-        cost = governed_cost(
-            first, second, labels, governed, uncertain_weight=method.uncertain_weight
+        selected = select_labels(first, second, labels, progress=epoch / method.epochs)
+        cost = selection_cost(
+            first, second, labels, selected, uncertain_weight=method.uncertain_weight
         )
         return cost + method.peer_weight * peer_divergence(first, second)
 
     def _pseudo_loss(self, first: Scores, second: Scores) -> Tensor:
-        """Return the cost of missing what both peers are sure of on unlabelled nodes."""
+        """Return the cost of missing what both peers predict confidently on unlabelled nodes."""
         here, there = (
             first.detach().softmax(dim=1).max(dim=1),
             second.detach().softmax(dim=1).max(dim=1),
         )
-        sure = here.values * there.values > self.method.sure_above**2
-        nodes = ~self.task.train & (here.indices == there.indices) & sure
+        confident = here.values * there.values > self.method.confidence_threshold**2
+        nodes = ~self.task.train & (here.indices == there.indices) & confident
         if not nodes.any():
             return first.new_zeros(())
         cost = label_costs(first[nodes], second[nodes], here.indices[nodes]).mean()

@@ -1,4 +1,4 @@
-"""Which given labels their neighbours confirm, and which pairs of nodes to trust: Sel-CL's choice.
+"""Confident nodes and pairs of Sel-CL: labels that their neighbours confirm.
 
 Everything here is on labelled nodes alone, so m x m is as large as a matrix gets.
 """
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from quietgraph.types import Embeddings, Labels, Mask, Scalar
 
-_SURE, _UNSURE = 0.99, 0.01  # shares of a vote are kept between these
+_HIGHEST, _LOWEST = 0.99, 0.01  # fractions of a vote are kept between these
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,38 +28,38 @@ def confident_pairs(
     labels: Labels,
     *,
     neighbours: int,
-    confident_share: float,
-    pair_share: float,
+    confident_quantile: float,
+    pair_quantile: float,
 ) -> Confident:
     """Return the trusted nodes and pairs among labelled nodes.
 
-    A pair is trusted when its given labels are equal and both nodes are trusted, or they are as
-    similar as the `pair_share` quantile of such pairs.
+    A pair is trusted when its observed labels are equal and both nodes are trusted, or they are as
+    similar as the `pair_quantile` quantile of such pairs.
 
     Args:
         unit: Embeddings of unit length [labelled, dim].
-        labels: Given labels [labelled].
+        labels: Observed labels [labelled].
         neighbours: Nodes that vote on a label; fewer where classes are small.
-        confident_share: Quantile over classes of confirmed labels that is every class's quota.
-        pair_share: See above.
+        confident_quantile: Quantile over classes of confirmed labels that is every class's quota.
+        pair_quantile: See above.
     """
     similarity = unit @ unit.T
-    nodes = confident_nodes(similarity, labels, neighbours, confident_share)
+    nodes = confident_nodes(similarity, labels, neighbours, confident_quantile)
     equal = labels[:, None] == labels[None, :]
     equal.fill_diagonal_(False)
     inside = equal & nodes[:, None] & nodes[None, :]
     found = similarity[inside]
     if len(found) == 0:
         return Confident(nodes, inside)
-    place = max(1, math.ceil(pair_share * len(found)))
+    place = max(1, math.ceil(pair_quantile * len(found)))
     return Confident(nodes, inside | (equal & (similarity >= found.kthvalue(place).values)))
 
 
-def confident_nodes(similarity: Tensor, labels: Labels, neighbours: int, share: float) -> Mask:
+def confident_nodes(similarity: Tensor, labels: Labels, neighbours: int, quantile: float) -> Mask:
     """Return, for each class, as many nodes as the quota, those that two votes confirm most.
 
-    The first vote uses the given labels, the second the outcome of the first; nobody votes for
-    himself. Ties in the second vote go to the larger share in the first.
+    The first vote uses the observed labels, the second the outcome of the first; no node votes on
+    itself. Ties in the second vote go to the larger fraction in the first.
     """
     codes, labels = torch.unique(labels, return_inverse=True)
     classes = len(codes)
@@ -67,10 +67,10 @@ def confident_nodes(similarity: Tensor, labels: Labels, neighbours: int, share: 
     first = F.one_hot(labels, classes).float()[near].mean(dim=1)
     second = F.one_hot(first.argmax(dim=1), classes).float()[near].mean(dim=1)
     own = labels[:, None]
-    doubt = -second.gather(1, own).clamp(_UNSURE, _SURE).log()
+    doubt = -second.gather(1, own).clamp(_LOWEST, _HIGHEST).log()
     doubt = (doubt - 1e-3 * first.gather(1, own)).squeeze(1)
     confirmed = torch.bincount(labels[second.argmax(dim=1) == labels], minlength=classes)
-    quota = max(1, int(confirmed.double().quantile(share)))
+    quota = max(1, int(confirmed.double().quantile(quantile)))
     order = doubt.argsort(stable=True)
     order = order[labels[order].argsort(stable=True)]  # by class, least doubt first
     sizes = torch.bincount(labels, minlength=classes)

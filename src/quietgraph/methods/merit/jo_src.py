@@ -35,7 +35,7 @@ class JoSRC(SiameseBackbone):
     """Clean labels by Jensen-Shannon divergence on MERIT's networks (Jo-SRC, Yao et al., 2021).
 
     The method is one for images; its port to graphs is our reading: MERIT with the selection and
-    the consistency of Jo-SRC, and without labelled nodes judged wrong in the contrast. Unlike
+    the consistency of Jo-SRC, and without labelled nodes taken for wrong in the contrast. Unlike
     the original, all nodes of a step must be predicted alike in both views, and the head starts
     as a logistic regression. The term for classes outside the known ones is left out: label
     noise has none.
@@ -52,17 +52,21 @@ class JoSRC(SiameseBackbone):
     classifier: str = probe_param()
     predict_from: str = predict_from_param()
 
-    settling: float = param(
-        0.1, "share of the epochs with labels before doubted ones are replaced", low=0, high=0.9
+    correction_delay: float = param(
+        0.1,
+        "fraction of the epochs with labels before any is corrected",
+        low=0,
+        high=0.9,
+        old_name="settling",
     )
     smoothing: float | None = param(
         None,
-        "share of a label given to the other classes (none: 0.3, below five classes 0.1)",
+        "fraction of a label spread over the other classes (none: 0.3, below five classes 0.1)",
         low=0,
         high=0.9,
     )
     threshold: float = param(
-        0.6, "agreement a label needs once labels have settled (tau)", low=0, high=1
+        0.6, "agreement a label needs when correction begins (tau)", low=0, high=1
     )
     last_threshold: float = param(0.85, "agreement it needs in the end", low=0, high=1)
     label_weight: float = param(0.03, "weight of labels and consistency beside the views", low=0)
@@ -98,24 +102,24 @@ class _Trainer(LabelledTrainer):
             self._start_head()
         nodes = self.draw_labelled()
         passed = self.siamese.forward(self.siamese.draw_nodes(nodes))
-        given = smooth_labels(self.task.labels[nodes], self.task.num_classes, self.smoothing)
-        everyone = [self.head(each).log_softmax(dim=1) for each in passed.embeddings]
-        first, second = (each[: len(nodes)] for each in everyone)
+        observed = smooth_labels(self.task.labels[nodes], self.task.num_classes, self.smoothing)
+        views = [self.head(each).log_softmax(dim=1) for each in passed.embeddings]
+        first, second = (each[: len(nodes)] for each in views)
         with torch.no_grad():
-            clean = agreement((first.exp() + second.exp()) / 2, given) >= self._threshold(epoch)
-        weight, share = self.settings.label_weight, self.settings.consistency
-        if self._passed(epoch) < self.settings.settling:
-            views = self.siamese.loss(passed)
-            labels = label_cost(first, given, clean) + label_cost(second, given, clean)
-            return {"loss": views + weight * labels, "views": views, "labels": labels}
+            clean = agreement((first.exp() + second.exp()) / 2, observed) >= self._threshold(epoch)
+        weight, consistency = self.settings.label_weight, self.settings.consistency
+        if self._passed(epoch) < self.settings.correction_delay:
+            contrast = self.siamese.loss(passed)
+            labels = label_cost(first, observed, clean) + label_cost(second, observed, clean)
+            return {"loss": contrast + weight * labels, "views": contrast, "labels": labels}
         agree = first.argmax(dim=1) == second.argmax(dim=1)
-        targets = choose_targets(given, self._teach(passed, len(nodes)), clean, agree)
+        targets = choose_targets(observed, self._teach(passed, len(nodes)), clean, agree)
         values = {
             "views": self.siamese.loss(passed, kept=_contrasted(clean, len(passed.embeddings[0]))),
             "labels": label_cost(first, targets) + label_cost(second, targets),
-            "consistency": symmetric_divergence(everyone[0], everyone[1]),
+            "consistency": symmetric_divergence(views[0], views[1]),
         }
-        labels = (1 - share) * values["labels"] + share * values["consistency"]
+        labels = (1 - consistency) * values["labels"] + consistency * values["consistency"]
         return {"loss": values["views"] + weight * labels, **values}
 
     def after_step(self) -> None:
@@ -123,11 +127,11 @@ class _Trainer(LabelledTrainer):
         move_towards(self.slow_head, self.head, self.settings.momentum)
 
     def trusted(self) -> Mask:
-        given = smooth_labels(
+        observed = smooth_labels(
             self.task.labels[self.labelled], self.task.num_classes, self.smoothing
         )
-        chances = self.scores(self.labelled).softmax(dim=1)
-        clean = agreement(chances, given) >= self.settings.last_threshold
+        probabilities = self.scores(self.labelled).softmax(dim=1)
+        clean = agreement(probabilities, observed) >= self.settings.last_threshold
         trusted = torch.zeros_like(self.task.train)
         trusted[self.labelled[clean]] = True
         return trusted if clean.any() else self.task.train
@@ -150,17 +154,18 @@ class _Trainer(LabelledTrainer):
             head.become(fit.weight, fit.bias)
 
     def _passed(self, epoch: int) -> float:
-        """Return the share of the epochs with labels that has passed."""
+        """Return the fraction of the epochs with labels that has passed."""
         settings = self.settings
         return (epoch - settings.warm_up) / max(1, settings.epochs - settings.warm_up)
 
     def _threshold(self, epoch: int) -> float:
-        """Rises from 0 while labels settle, then towards its last value."""
+        """Rises from 0 until correction begins, then towards its last value."""
         settings, passed = self.settings, self._passed(epoch)
-        if passed < settings.settling:
-            return settings.threshold * passed / settings.settling
+        delay = settings.correction_delay
+        if passed < delay:
+            return settings.threshold * passed / delay
         rise = settings.last_threshold - settings.threshold
-        return settings.threshold + rise * (passed - settings.settling) / (1 - settings.settling)
+        return settings.threshold + rise * (passed - delay) / (1 - delay)
 
     def _teach(self, passed: ForwardPass, count: int) -> Probabilities:
         """Return what the target network and the slow head predict, over both views."""
@@ -171,30 +176,34 @@ class _Trainer(LabelledTrainer):
 
 
 def smooth_labels(labels: Labels, num_classes: int, smoothing: float) -> Probabilities:
-    """Return 1 - smoothing at the label and an equal share elsewhere [labelled, classes]."""
+    """Return 1 - smoothing at the label and an equal fraction elsewhere [labelled, classes]."""
     one_hot = F.one_hot(labels, num_classes).float()
     return one_hot * (1 - smoothing) + (1 - one_hot) * (smoothing / (num_classes - 1))
 
 
-def agreement(chances: Probabilities, given: Probabilities) -> Tensor:
+def agreement(probabilities: Probabilities, observed: Probabilities) -> Tensor:
     """Return 1 - Jensen-Shannon divergence with logarithms to base 2, in 0 ... 1 [rows]."""
-    middle = (chances + given) / 2
-    split = [torch.xlogy(each, each) - torch.xlogy(each, middle) for each in (chances, given)]
+    middle = (probabilities + observed) / 2
+    split = [
+        torch.xlogy(each, each) - torch.xlogy(each, middle) for each in (probabilities, observed)
+    ]
     return 1 - (split[0] + split[1]).sum(dim=1) / (2 * math.log(2))
 
 
 def choose_targets(
-    given: Probabilities, taught: Probabilities, clean: Mask, agree: Mask
+    observed: Probabilities, taught: Probabilities, clean: Mask, agree: Mask
 ) -> Probabilities:
-    """Return given labels where clean, the teacher's where not, nearly uniform on disagreement."""
-    unsure = (taught / _SOFTENING).softmax(dim=1)
-    replaced = torch.where(agree[:, None], taught, unsure)
-    return torch.where(clean[:, None], given, replaced)
+    """Return observed labels where clean, else the teacher's, nearly uniform on disagreement."""
+    softened = (taught / _SOFTENING).softmax(dim=1)
+    replaced = torch.where(agree[:, None], taught, softened)
+    return torch.where(clean[:, None], observed, replaced)
 
 
-def label_cost(log_chances: Tensor, targets: Probabilities, where: Mask | None = None) -> Scalar:
+def label_cost(
+    log_probabilities: Tensor, targets: Probabilities, where: Mask | None = None
+) -> Scalar:
     """Return the mean cross-entropy with soft targets over some rows; 0 where there are none."""
-    costs = -(targets * log_chances).sum(dim=1)
+    costs = -(targets * log_probabilities).sum(dim=1)
     if where is None:
         return costs.mean()
     return (costs * where).sum() / where.sum().clamp_min(1)
@@ -206,7 +215,7 @@ def symmetric_divergence(first: Tensor, second: Tensor) -> Scalar:
 
 
 def _contrasted(clean: Mask, count: int) -> Mask:
-    """Return the rows of a step that are contrasted: all but labelled ones judged wrong."""
+    """Return the rows of a step that are contrasted: all but labelled ones taken for wrong."""
     kept = torch.ones(count, dtype=torch.bool, device=clean.device)
     kept[: len(clean)] = clean
     return kept if int(kept.sum()) > 1 else torch.ones_like(kept)

@@ -90,5 +90,5 @@ class HeldOut:
 
     def value(self, scores: Scores) -> float:
         """Return the validation score against the observed labels; larger is better."""
-        everyone = torch.ones_like(self.nodes, dtype=torch.bool)
-        return validation_score(scores, self.labels, everyone)
+        every_row = torch.ones_like(self.nodes, dtype=torch.bool)
+        return validation_score(scores, self.labels, every_row)

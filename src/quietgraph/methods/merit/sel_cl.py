@@ -48,11 +48,19 @@ class SelCL(SiameseBackbone):
     predict_from: str = predict_from_param()
 
     neighbours: int = param(10, "labelled neighbours that vote on a label (k)", low=1)
-    confident_share: float = param(
-        0.5, "quantile of the classes' confirmed labels that is the quota (alpha)", low=0, high=1
+    confident_quantile: float = param(
+        0.5,
+        "quantile of the classes' confirmed labels that is the quota (alpha)",
+        low=0,
+        high=1,
+        old_name="confident_share",
     )
-    pair_share: float = param(
-        0.25, "quantile of confident similarities that admits a pair (beta)", low=0, high=1
+    pair_quantile: float = param(
+        0.25,
+        "quantile of confident similarities that admits a pair (beta)",
+        low=0,
+        high=1,
+        old_name="pair_share",
     )
     pair_temperature: float = param(0.5, "temperature of the contrast of pairs", low=1e-3)
     pair_weight: float = param(1.0, "weight of the contrast of pairs", low=0)
@@ -112,8 +120,8 @@ class _Trainer(LabelledTrainer):
             unit,
             self.task.labels[nodes],
             neighbours=settings.neighbours,
-            confident_share=settings.confident_share,
-            pair_share=settings.pair_share,
+            confident_quantile=settings.confident_quantile,
+            pair_quantile=settings.pair_quantile,
         )
 
     def _label_losses(self, passed: ForwardPass, chosen: Confident) -> dict[str, Tensor]:
@@ -121,20 +129,20 @@ class _Trainer(LabelledTrainer):
         first, second = (each[:count] for each in passed.predictions)
         scores = [self.head(each[:count]) for each in passed.embeddings]
         confident = [F.cross_entropy(each[chosen.nodes], labels[chosen.nodes]) for each in scores]
-        chances = (scores[0].softmax(dim=1), scores[1].softmax(dim=1))
+        probabilities = (scores[0].softmax(dim=1), scores[1].softmax(dim=1))
         temperature = self.settings.pair_temperature
         return {
             "pairs": pair_contrast(first, second, chosen.pairs, temperature=temperature),
             "labels": (confident[0] + confident[1]) / 2,
-            "similarity": similarity_cost(chances, chosen.pairs),
+            "similarity": similarity_cost(probabilities, chosen.pairs),
         }
 
 
-def similarity_cost(chances: Pair, pairs: Tensor) -> Scalar:
+def similarity_cost(probabilities: Pair, pairs: Tensor) -> Scalar:
     """Cost of pairs that are selected but not of one class, or the reverse, across views.
 
     Mean over i != j of -s log(p_i . q_j) - (1 - s) log(1 - p_i . q_j), s = selected or not.
     """
-    alike = (chances[0] @ chances[1].T).clamp(1e-6, 1 - 1e-6)
+    alike = (probabilities[0] @ probabilities[1].T).clamp(1e-6, 1 - 1e-6)
     others = ~torch.eye(len(alike), dtype=torch.bool, device=alike.device)
     return F.binary_cross_entropy(alike[others], pairs[others].to(alike))

@@ -65,7 +65,7 @@ def _learn(
 
 
 def _scored(history: History, scores: Tensor, held_out: HeldOut) -> History:
-    """Return the records with what the given labels say about each epoch."""
+    """Return the records with what the observed labels say about each epoch."""
     device = held_out.nodes.device
     return [
         {**record, "score": held_out.value(each.to(device))}

@@ -117,7 +117,7 @@ class Quiet(NodeClassifier):
     def _fit_ensemble(
         self, features: dict[str, Tensor], task: Task
     ) -> tuple[Ensemble, dict[str, float]]:
-        """Return the ensemble after all rounds of correction, and what is worth telling of it."""
+        """Return the ensemble after all rounds of correction, and notes on it."""
         families = self._families(features["own"], task)
         no_adjustment = torch.zeros(task.num_classes, device=task.labels.device)
         pool: Pool = {}
@@ -125,8 +125,8 @@ class Quiet(NodeClassifier):
         orders: dict[str, Tensor] = {}
         labels = task.labels
         while True:
-            given = replace(task, labels=labels)
-            found = fit_candidates(features, given, families, corrections=len(used))
+            corrected = replace(task, labels=labels)
+            found = fit_candidates(features, corrected, families, corrections=len(used))
             orders |= class_permutations(found, features, task)
             pool |= found | permuted(found, orders)
             if not used:
@@ -150,8 +150,8 @@ class Quiet(NodeClassifier):
         if self.refit:
             both = replace(task, train=task.train | task.validation)
             for count, labels in enumerate(used):
-                given = replace(both, labels=labels)
-                found = fit_candidates(features, given, families, corrections=count)
+                corrected = replace(both, labels=labels)
+                found = fit_candidates(features, corrected, families, corrections=count)
                 pool |= found | permuted(found, orders)
         notes = {f"weight of {name}": weight for name, weight in weights.items()}
         notes |= {"families weighted equally": 1.0} if by_family else {}

@@ -37,28 +37,28 @@ def margin_losses(
     anchors: Tensor,
     structural: Tensor,
     neighbours: Tensor,
-    strangers: list[Tensor],
+    negatives: list[Tensor],
     *,
     margin: float,
     slack: float,
 ) -> dict[str, Tensor]:
-    """Return three costs: strangers nearer than margin + the two positives, or too far away.
+    """Return three costs: negatives nearer than margin + the two positives, or too far away.
 
-    With distances d+ to the structural and dn to the neighbour positive and d- to a stranger:
-    "structure" sums max(0, d+ - d- + margin) over strangers, "neighbours" the same with dn, and
-    "bound" averages max(0, d- - d+ - margin - slack) over strangers with d+ held constant; each
+    With distances d+ to the structural and dn to the neighbour positive and d- to a negative:
+    "structure" sums max(0, d+ - d- + margin) over negatives, "neighbours" the same with dn, and
+    "bound" averages max(0, d- - d+ - margin - slack) over negatives with d+ held constant; each
     is a mean over nodes.
 
     Args:
         anchors: One row per node [nodes, dim].
         structural: Its propagated version [nodes, dim].
         neighbours: Mean of its sampled neighbours [nodes, dim].
-        strangers: Permutations of the nodes [nodes] int64.
+        negatives: Permutations of the nodes [nodes] int64.
         margin: How much nearer positives must be (alpha).
-        slack: How much farther than that strangers may be (beta).
+        slack: How much farther than that negatives may be (beta).
     """
     near, beside = _distance(anchors, structural), _distance(anchors, neighbours)
-    far = torch.stack([_distance(anchors, anchors.index_select(0, order)) for order in strangers])
+    far = torch.stack([_distance(anchors, anchors.index_select(0, order)) for order in negatives])
     return {
         "structure": (near - far + margin).relu().mean(dim=1).sum(),
         "neighbours": (beside - far + margin).relu().mean(dim=1).sum(),

@@ -1,4 +1,4 @@
-"""SUGRL: margins between nodes, their neighbourhoods and strangers, without augmentation."""
+"""SUGRL: margins between nodes, their neighbourhoods and negatives, without augmentation."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -107,8 +107,8 @@ class SUGRL(ContrastiveClassifier):
     )
     dropout: float = param(0.3, "fraction of feature entries dropped", low=0, high=0.99)
     margin: float = param(0.8, "how much nearer positives must be (alpha)", low=0)
-    slack: float = param(0.2, "how much farther strangers may be (beta)", low=0)
-    negatives: int = param(4, "strangers per node and step", low=1)
+    slack: float = param(0.2, "how much farther negatives may be (beta)", low=0)
+    negatives: int = param(4, "negative nodes per node and step", low=1)
     structure_weight: float = param(10.0, "weight of the propagated positive (w1)", low=0)
     neighbour_weight: float = param(10.0, "weight of the neighbours (w2)", low=0)
     bound_weight: float = param(1.0, "weight of the upper bound (w3)", low=0)
@@ -139,7 +139,7 @@ class SUGRL(ContrastiveClassifier):
         self, encoder: DenseEncoder, features: Features, operator: CSR, seed: int
     ) -> Callable[[int], dict[str, Tensor]]:
         neighbour_draws = torch_generator(seed, "neighbours")
-        stranger_draws = torch_generator(seed, "strangers")
+        negative_draws = torch_generator(seed, "strangers")
         num_nodes, device = operator.shape[0], operator.values.device
         bound_weight = self.bound_weight * (num_nodes if self.bound == "sum" else 1)
 
@@ -147,15 +147,15 @@ class SUGRL(ContrastiveClassifier):
             anchors = encoder(drop_features(features, self.dropout, training=True))
             structural = multiply(operator, F.dropout(anchors, _POSITIVE_DROPOUT))
             sampled = sample_neighbours(operator, _NEIGHBOURS, generator=neighbour_draws)
-            strangers = [
-                torch.randperm(num_nodes, generator=stranger_draws).to(device)
+            negatives = [
+                torch.randperm(num_nodes, generator=negative_draws).to(device)
                 for _ in range(self.negatives)
             ]
             costs = margin_losses(
                 anchors,
                 structural,
                 multiply(sampled, anchors),
-                strangers,
+                negatives,
                 margin=self.margin,
                 slack=self.slack,
             )

@@ -2,12 +2,12 @@ import pytest
 import torch
 
 from quietgraph.graph import CSR
-from quietgraph.methods.linked.label_governance import (
-    govern_labels,
-    governed_cost,
+from quietgraph.methods.linked.sample_selection import (
     label_costs,
     neighbour_divergence,
     peer_divergence,
+    select_labels,
+    selection_cost,
 )
 
 
@@ -21,51 +21,51 @@ def labels() -> torch.Tensor:
 
 
 def test_all_labels_are_clean_at_first(labels: torch.Tensor) -> None:
-    governed = govern_labels(peer_scores(0), peer_scores(1), labels, progress=0.0)
-    assert governed.clean.all()
-    assert not governed.correctable.any()
+    selected = select_labels(peer_scores(0), peer_scores(1), labels, progress=0.0)
+    assert selected.clean.all()
+    assert not selected.correctable.any()
 
 
 def test_the_clean_labels_are_those_that_cost_least(labels: torch.Tensor) -> None:
     first, second = peer_scores(0), peer_scores(1)
-    governed = govern_labels(first, second, labels, progress=1.0)
+    selected = select_labels(first, second, labels, progress=1.0)
     costs = label_costs(first, second, labels)
-    assert costs[governed.clean].max() <= costs[~governed.clean].min()
+    assert costs[selected.clean].max() <= costs[~selected.clean].min()
     below = int((costs < costs.mean()).sum())
-    assert int(governed.clean.sum()) == max(20, below)
+    assert int(selected.clean.sum()) == max(20, below)
 
 
 def test_correctable_labels_are_those_both_peers_would_change_alike(labels: torch.Tensor) -> None:
     scores = peer_scores(0)
-    governed = govern_labels(scores, scores + 0.1 * peer_scores(1), labels, progress=0.8)
-    assert governed.correctable.any()
-    found = governed.correctable
-    assert not (found & governed.clean).any()
-    assert (governed.corrected[found] == scores.argmax(dim=1)[found]).all()
-    assert (governed.corrected[found] != labels[found]).all()
+    selected = select_labels(scores, scores + 0.1 * peer_scores(1), labels, progress=0.8)
+    assert selected.correctable.any()
+    found = selected.correctable
+    assert not (found & selected.clean).any()
+    assert (selected.corrected[found] == scores.argmax(dim=1)[found]).all()
+    assert (selected.corrected[found] != labels[found]).all()
 
 
 def test_every_label_is_of_one_kind(labels: torch.Tensor) -> None:
-    governed = govern_labels(peer_scores(0), peer_scores(0), labels, progress=0.7)
-    kinds = torch.stack([governed.clean, governed.correctable, governed.uncertain]).sum(dim=0)
+    selected = select_labels(peer_scores(0), peer_scores(0), labels, progress=0.7)
+    kinds = torch.stack([selected.clean, selected.correctable, selected.uncertain]).sum(dim=0)
     assert (kinds == 1).all()
 
 
-def test_the_governed_cost_equals_its_definition(labels: torch.Tensor) -> None:
+def test_the_selection_cost_equals_its_definition(labels: torch.Tensor) -> None:
     first, second = peer_scores(0), peer_scores(0) + 0.1 * peer_scores(1)
-    governed = govern_labels(first, second, labels, progress=0.7)
+    selected = select_labels(first, second, labels, progress=0.7)
     slow = 0.0
     for i in range(40):
         row = slice(i, i + 1)
         given = float(label_costs(first[row], second[row], labels[row]))
-        mended = float(label_costs(first[row], second[row], governed.corrected[row]))
-        if governed.clean[i]:
+        corrected_cost = float(label_costs(first[row], second[row], selected.corrected[row]))
+        if selected.clean[i]:
             slow += given
-        elif governed.correctable[i]:
-            slow += float(governed.trust[i]) * mended
+        elif selected.correctable[i]:
+            slow += float(selected.trust[i]) * corrected_cost
         else:
             slow += 0.1 * given
-    cost = governed_cost(first, second, labels, governed, uncertain_weight=0.1)
+    cost = selection_cost(first, second, labels, selected, uncertain_weight=0.1)
     assert float(cost) == pytest.approx(slow / 40, rel=1e-5)
 
 

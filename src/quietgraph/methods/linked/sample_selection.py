@@ -1,4 +1,4 @@
-"""Which labels two peers hold for clean, correctable or uncertain, and what each then costs."""
+"""Sample selection by two peers: clean, correctable and uncertain labels, and their costs."""
 
 from dataclasses import dataclass
 
@@ -12,8 +12,8 @@ from quietgraph.types import Labels, Mask, Scalar, Scores
 
 
 @dataclass(frozen=True, eq=False)
-class Governed:
-    """What is held of every given label; the third kind, uncertain, is what is left."""
+class Selection:
+    """The kind of every observed label; the third kind, uncertain, is what is left."""
 
     clean: Mask
     correctable: Mask
@@ -26,18 +26,18 @@ class Governed:
         return ~(self.clean | self.correctable)
 
 
-def govern_labels(first: Scores, second: Scores, labels: Labels, *, progress: float) -> Governed:
+def select_labels(first: Scores, second: Scores, labels: Labels, *, progress: float) -> Selection:
     """Return the kind of every label by what two peers say of it.
 
     The labels that cost the peers least are clean: all at first, at the end as many as cost less
-    than the mean, and half of them at least. Of the rest, those where both peers are sure of one
-    other class are correctable; how sure they must be falls from 1 to 1 / classes.
+    than the mean, and half of them at least. Of the rest, those where both peers predict one
+    other class are correctable; the confidence they need falls from 1 to 1 / classes.
 
     Args:
         first: Scores of one peer [nodes, classes].
         second: Scores of the other [nodes, classes].
-        labels: Given labels [nodes].
-        progress: Share of the training that is done, 0 to 1.
+        labels: Observed labels [nodes].
+        progress: Fraction of the training that is done, 0 to 1.
     """
     with torch.no_grad():
         costs = label_costs(first, second, labels)
@@ -45,21 +45,21 @@ def govern_labels(first: Scores, second: Scores, labels: Labels, *, progress: fl
         clean = torch.zeros_like(labels, dtype=torch.bool)
         clean[costs.argsort()[:count]] = True
         here, there = first.softmax(dim=1).max(dim=1), second.softmax(dim=1).max(dim=1)
-        sure = here.values * there.values
+        confidence = here.values * there.values
         least = 1 - (1 - min(0.5, 1 / first.shape[1])) * progress
         agreed = (here.indices == there.indices) & (here.indices != labels)
-        correctable = ~clean & agreed & (sure > least)
-        return Governed(clean, correctable, here.indices, sure ** (0.5 - 0.5 * progress))
+        correctable = ~clean & agreed & (confidence > least)
+        return Selection(clean, correctable, here.indices, confidence ** (0.5 - 0.5 * progress))
 
 
-def governed_cost(
-    first: Scores, second: Scores, labels: Labels, governed: Governed, *, uncertain_weight: float
+def selection_cost(
+    first: Scores, second: Scores, labels: Labels, selected: Selection, *, uncertain_weight: float
 ) -> Scalar:
-    """Return the mean cost of labels: clean as given, correctable as corrected, uncertain less."""
-    given = label_costs(first, second, labels)
-    corrected = governed.trust * label_costs(first, second, governed.corrected)
-    weight = governed.clean.to(given) + uncertain_weight * governed.uncertain.to(given)
-    return (weight * given + governed.correctable.to(given) * corrected).mean()
+    """Return the mean cost: clean labels as observed, correctable corrected, uncertain less."""
+    observed = label_costs(first, second, labels)
+    corrected = selected.trust * label_costs(first, second, selected.corrected)
+    weight = selected.clean.to(observed) + uncertain_weight * selected.uncertain.to(observed)
+    return (weight * observed + selected.correctable.to(observed) * corrected).mean()
 
 
 def label_costs(first: Scores, second: Scores, labels: Labels) -> Tensor:
