@@ -26,6 +26,8 @@ from quietgraph.errors import (
 )
 
 if TYPE_CHECKING:
+    from quietgraph.data.annotation_tables import read_annotations
+    from quietgraph.data.annotations import Annotations
     from quietgraph.data.load import load
     from quietgraph.data.noise import apply_noise
     from quietgraph.data.noise_setting import NoiseSetting, parse_noise
@@ -60,6 +62,7 @@ __version__ = version("quietgraph")
 
 # Imported when first used: a script that needs one thing does not wait for torch or the others.
 _LATER = {
+    "Annotations": "quietgraph.data.annotations",
     "Graph": "quietgraph.graph",
     "METHODS": "quietgraph.methods",
     "NodeClassifier": "quietgraph.methods",
@@ -71,6 +74,7 @@ _LATER = {
     "load": "quietgraph.data.load",
     "load_model": "quietgraph.methods",
     "parse_noise": "quietgraph.data.noise_setting",
+    "read_annotations": "quietgraph.data.annotation_tables",
     "read_graph": "quietgraph.graph.io",
     "register": "quietgraph.methods",
 }
@@ -92,6 +96,7 @@ __all__ = [
     "SFA",
     "SUGRL",
     "TEDGCN",
+    "Annotations",
     "DataNotFoundError",
     "GCLLRAttention",
     "GRANDPlus",
@@ -119,6 +124,7 @@ __all__ = [
     "load",
     "load_model",
     "parse_noise",
+    "read_annotations",
     "read_graph",
     "register",
 ]

@@ -5,8 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
+from quietgraph.data.annotation_tables import read_annotations
 from quietgraph.data.datasets import DATASETS, load_benchmark
-from quietgraph.data.observation import Observation, observe
+from quietgraph.data.observation import Observation, observe, observe_annotations
 from quietgraph.errors import InvalidLabelsError, InvalidParameterError
 from quietgraph.graph.io import ReadGraph, read_graph
 from quietgraph.graph.io.read import LABEL_NAMES, SUFFIXES, TABLE_ENDINGS
@@ -24,6 +28,7 @@ def load(
     unknown: str | Sequence[str] = (),
     drop_dangling: bool = False,
     limit: str | int | None = None,
+    annotations: Any = None,
 ) -> Observation:
     """Return a dataset by its name, or a graph of your own.
 
@@ -40,6 +45,8 @@ def load(
         unknown: Of own tables: cells that mean unknown, such as "?".
         drop_dangling: Of own tables: leave out edges to ids that are no nodes.
         limit: Memory that reading files may take, such as "8GB", instead of 20 times their size.
+        annotations: Answers of several annotators: a file, a DataFrame or a matrix (see
+            `read_annotations`); own graphs need no labels then.
     """
     reading = {
         "columns": columns,
@@ -55,11 +62,13 @@ def load(
             raise InvalidParameterError(
                 f"{source} is a dataset by name, so {_option(given[0])} does not apply."
             )
-        return load_benchmark(source, seed=seed, data_root=data_root, split=split)[0]
+        found = load_benchmark(source, seed=seed, data_root=data_root, split=split)[0]
+        return found if annotations is None else found.annotate(annotations)
     if split is not None:
         raise InvalidParameterError("split goes with datasets by name, not with own graphs.")
     read = read_graph(source, **reading)
-    return observe_files(read, path_of(source, nodes, edges), seed=seed)
+    path = path_of(source, nodes, edges)
+    return observe_files(read, path, seed=seed, annotations=annotations)
 
 
 def path_of(source: Any, nodes: Any = None, edges: Any = None) -> Path:
@@ -84,23 +93,34 @@ def is_path(source: str | Path) -> bool:
     return source not in DATASETS and (looks or Path(source).exists())
 
 
-def observe_files(read: ReadGraph, path: Path, *, seed: int) -> Observation:
+def observe_files(
+    read: ReadGraph, path: Path, *, seed: int, annotations: Any = None
+) -> Observation:
     """Return what was read from files as an observation.
 
     Args:
         read: Of `read_graph`.
         path: Where it came from, for its name and for messages.
         seed: Decides the validation nodes where the files do not name them.
+        annotations: Answers of several annotators, which own labels are joined to.
     """
-    if read.understood.label_column is None:
+    if read.understood.label_column is None and annotations is None:
         raise InvalidLabelsError(
             f"{path} has no labels: nothing in it is called {', '.join(LABEL_NAMES)}. "
             "Name the column that holds them with --column NAME=label."
         )
-    return replace(
-        observe(read.graph, read.labels, read.validation, seed=seed),
-        name=path.resolve().stem,
-        node_ids=read.node_ids,
-        understood=read.understood,
-        encoding=read.encoding,
-    )
+    facts: dict[str, Any] = {
+        "name": path.resolve().stem,
+        "node_ids": read.node_ids,
+        "understood": read.understood,
+        "encoding": read.encoding,
+    }
+    if annotations is not None and not _has_labels(read.labels):
+        answers = read_annotations(annotations, read.node_ids)
+        return replace(observe_annotations(read.graph, answers, seed=seed), **facts)
+    found = replace(observe(read.graph, read.labels, read.validation, seed=seed), **facts)
+    return found if annotations is None else found.annotate(annotations)
+
+
+def _has_labels(labels: Any) -> bool:
+    return labels is not None and not pd.isna(np.asarray(labels, dtype=object)).all()

@@ -41,12 +41,18 @@ def apply_noise(
         clean: The labels are the true ones.
         setting: Kind and rate of the noise.
         seed: Of the draw.
-        reference: True labels of all nodes, which `annotator` noise learns from.
+        reference: True labels of all nodes, which `annotator` and `annotators` noise need.
     """
     touched = clean.split.train if setting.clean_validation else clean.split.labelled
     generator = numpy_generator(seed, "noise", clean.name, setting.label_text)
-    codes, graph = clean.codes, clean.graph
-    if setting.kind in {"annotator", "labels"}:
+    codes, graph, annotations = clean.codes, clean.graph, clean.annotations
+    if setting.crowd is not None:
+        true, classes = _true_codes(reference), clean.classes
+        annotations = setting.crowd.annotate(
+            graph.features, true, touched, classes, generator=generator
+        )
+        codes = torch.where(touched, annotations.majority(), codes)
+    elif setting.kind in {"annotator", "labels"}:
         labels = _observed_labels(clean, setting, reference, generator)
         codes = torch.where(touched, labels, codes)
     elif setting.kind != "none":
@@ -64,7 +70,7 @@ def apply_noise(
             generator=numpy_generator(seed, *purpose),
         )
         graph = graph.with_features(features)
-    return replace(clean, graph=graph, codes=codes)
+    return replace(clean, graph=graph, codes=codes, annotations=annotations)
 
 
 def _observed_labels(
@@ -76,18 +82,22 @@ def _observed_labels(
     """Return the labels that an annotator gives, or that a file has [nodes]."""
     if setting.file_labels is not None:
         return labels_of_file(setting.file_labels, clean.classes, clean.split.labelled)
+    return annotator_labels(
+        clean.graph.features,
+        _true_codes(reference),
+        clean.split.labelled,
+        setting.rate,
+        generator=generator,
+    )
+
+
+def _true_codes(reference: Reference | None) -> Labels:
     if reference is None:
         raise InvalidParameterError(
             "annotator noise learns from true labels, and only benchmark datasets have them. "
             "Name one, such as cora, or choose another kind of noise."
         )
-    return annotator_labels(
-        clean.graph.features,
-        reference.codes,
-        clean.split.labelled,
-        setting.rate,
-        generator=generator,
-    )
+    return reference.codes
 
 
 def transition_matrix(

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from quietgraph.data.annotator_noise import read_label_file
+from quietgraph.data.crowd import Crowd, parse_crowd
 from quietgraph.errors import InvalidParameterError, UnknownNameError, UnreadableFileError
 
 Transition: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]  # [classes, classes], rows sum to 1
@@ -23,6 +24,7 @@ LABEL_KINDS: Final = (
     "random",
     "instance",
     "annotator",
+    "annotators",
     "custom",
     "labels",
 )
@@ -45,6 +47,7 @@ class NoiseSetting:
         matrix_path: CSV file of the transition matrix, for the kind `custom`, or of labels, for
             the kind `labels`.
         attribute_rate: Fraction of each node's feature positions that are shuffled.
+        crowd: Simulated annotators, for the kind `annotators`.
         matrix: Its rows, read once, so that the setting means the same on another machine.
         file_labels: Node and label of each row of a file of labels, read once.
     """
@@ -56,6 +59,7 @@ class NoiseSetting:
     clean_validation: bool = False
     matrix_path: str | None = None
     attribute_rate: float = 0.0
+    crowd: Crowd | None = None
     matrix: tuple[tuple[float, ...], ...] | None = field(init=False, default=None, repr=False)
     file_labels: tuple[tuple[int, str], ...] | None = field(init=False, default=None, repr=False)
 
@@ -71,7 +75,12 @@ class NoiseSetting:
                 "a file belongs to the noise kinds 'custom' (a transition matrix) and 'labels', "
                 "and only to them. Write custom:PATH.csv or labels:PATH.csv."
             )
-        if self.kind in {"none", *_FROM_FILE} and self.rate:
+        if (self.kind == "annotators") != (self.crowd is not None):
+            raise InvalidParameterError(
+                "a crowd belongs to the noise kind 'annotators', and only to it. Write "
+                "annotators:3."
+            )
+        if self.kind in {"none", "annotators", *_FROM_FILE} and self.rate:
             raise InvalidParameterError(f"the noise kind '{self.kind}' takes no rate.")
         if self.kind == "labels":
             object.__setattr__(self, "file_labels", read_label_file(str(self.matrix_path)))
@@ -84,6 +93,8 @@ class NoiseSetting:
         """The label noise alone, as text: what decides the draw of wrong labels."""
         if self.kind == "none":
             return "none"
+        if self.crowd is not None:
+            return f"annotators:{self.crowd}"
         if self.kind in _FROM_FILE:
             content = repr(self.matrix if self.kind == "custom" else self.file_labels)
             digest = hashlib.blake2b(content.encode(), digest_size=4).hexdigest()
@@ -107,8 +118,9 @@ def parse_noise(text: str) -> NoiseSetting:
     """Return the setting of a text such as `symmetric:0.4+attribute:0.6+exact-count`.
 
     One label noise (`symmetric`, `asymmetric`, `similarity`, `random`, `instance` or `annotator`
-    with a rate, `custom` or `labels` with the path of a CSV file) and `attribute` with a rate may
-    be joined by `+`, and so may the flags `train-val`, `exact-count` and `clean-validation`.
+    with a rate, `annotators` with a crowd, `custom` or `labels` with the path of a CSV file) and
+    `attribute` with a rate may be joined by `+`, and so may the flags `train-val`, `exact-count`
+    and `clean-validation`.
     `pair` is another name for `asymmetric`, `uniform` for `symmetric`.
     """
     values: dict[str, Any] = {}
@@ -208,6 +220,8 @@ def _parse_part(part: str) -> dict[str, Any]:
             raise InvalidParameterError(f"'{name}' takes no value, got '{argument}'.")
         flag = ("scope", "train_val") if name == "train-val" else (name.replace("-", "_"), True)
         return {"kind": "none"} if name == "none" else dict([flag])
+    if name == "annotators":
+        return {"kind": name, "crowd": parse_crowd(argument)}
     rate = _parse_rate(name, argument)
     return {"attribute_rate": rate} if name == "attribute" else {"kind": name, "rate": rate}
 

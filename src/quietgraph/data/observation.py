@@ -1,12 +1,14 @@
 """What a method learns from, `Observation`, and what scores it, `Reference`: kept apart."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
 import torch
 
+from quietgraph.data.annotation_tables import read_annotations
+from quietgraph.data.annotations import Annotations, one_annotator
 from quietgraph.data.folds import hold_out
 from quietgraph.data.labels import check_mask, encode_labels, labels_of_pyg
 from quietgraph.data.splits import Split, split_labelled
@@ -15,6 +17,8 @@ from quietgraph.graph import Graph
 from quietgraph.graph.io import Corrections, Encoding, Understood
 from quietgraph.types import UNKNOWN, Labels, Mask
 
+OBSERVED: Final = "observed"  # the annotator who gave the labels of the graph itself
+_KEPT: Final = ("name", "node_ids", "verified", "understood", "encoding", "changes")
 _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -33,6 +37,8 @@ class Observation:
         understood: What the reader made of the files; None where there were none.
         encoding: How columns became features, to read a grown graph the same way.
         changes: What was done to the labels since they were observed, in words.
+        annotations: Answers of several annotators, where there are any; the codes of their nodes
+            are a majority vote then, and `fit` learns from a consensus in its place.
     """
 
     name: str
@@ -45,6 +51,7 @@ class Observation:
     understood: Understood | None = field(default=None, kw_only=True)
     encoding: Encoding | None = field(default=None, kw_only=True)
     changes: tuple[str, ...] = field(default=(), kw_only=True)
+    annotations: Annotations | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         nodes = self.graph.num_nodes
@@ -82,6 +89,31 @@ class Observation:
     def relabel(self, codes: Labels, change: str) -> "Observation":
         """Return it with other labels, and what was done in words."""
         return replace(self, codes=codes, changes=(*self.changes, change))
+
+    def annotate(self, source: Any) -> "Observation":
+        """Return it with the answers of several annotators.
+
+        Labels of a benchmark dataset are true ones, so the answers on its training and validation
+        nodes take their place; labels of one's own count as those of an annotator `observed`.
+
+        Args:
+            source: What `read_annotations` takes.
+        """
+        answers = read_annotations(source, self.node_ids, self.classes)
+        if not self.split.test.any():
+            own = one_annotator(self.codes, self.classes, OBSERVED)
+            return replace(
+                observe_annotations(self.graph, own.joined(answers), self.split.validation),
+                **{name: getattr(self, name) for name in _KEPT},
+            )
+        answers = answers.within(self.split.labelled)
+        if not len(answers):
+            raise InvalidLabelsError(
+                f"no answer is about a training or validation node of {self.name}. Answers on "
+                "its test nodes are not used."
+            )
+        change = f"{len(answers)} answers of {len(answers.names)} annotators in place of the labels"
+        return replace(self.relabel(answers.majority(), change), annotations=answers)
 
     def correct(self, corrections: Corrections) -> "Observation":
         """Return it with the labels that a person kept or corrected, now verified."""
@@ -136,7 +168,12 @@ class Reference:
 
 
 def observe(
-    graph: Any, labels: Any = None, validation: Any = None, *, seed: int = 0
+    graph: Any,
+    labels: Any = None,
+    validation: Any = None,
+    *,
+    annotations: Any = None,
+    seed: int = 0,
 ) -> Observation:
     """Return labels of any type on a graph as an observation.
 
@@ -146,7 +183,8 @@ def observe(
         labels: One entry per node; -1, None or NaN = unknown.
         validation: Mask or indices of labelled nodes that are held out for choices; without it a
             stratified fifth of the labels is held out.
-        seed: Decides which.
+        annotations: Answers of several annotators, as `read_annotations` takes them.
+        seed: Decides which labels are held out.
     """
     if isinstance(graph, Observation):
         if labels is not None or validation is not None:
@@ -154,14 +192,38 @@ def observe(
                 "an observation has labels and validation nodes already. Give it alone, or give "
                 "its graph with other labels."
             )
-        return graph
+        return graph if annotations is None else graph.annotate(annotations)
     if not isinstance(graph, Graph):
-        if labels is None:
+        if labels is None and annotations is None:
             labels, validation = labels_of_pyg(graph)
         graph = Graph.from_pyg(graph)
+    if labels is None and annotations is not None:
+        answers = read_annotations(annotations, range(graph.num_nodes))
+        mask = None if validation is None else check_mask(validation, graph.num_nodes)
+        return observe_annotations(graph, answers, mask, seed=seed)
     codes, classes = encode_labels(labels, graph.num_nodes)
     if validation is None:
         mask = hold_out(codes, seed=seed)
     else:
         mask = check_mask(validation, graph.num_nodes)
-    return Observation("graph", graph, codes, classes, split_labelled(codes, mask))
+    found = Observation("graph", graph, codes, classes, split_labelled(codes, mask))
+    return found if annotations is None else found.annotate(annotations)
+
+
+def observe_annotations(
+    graph: Graph, answers: Annotations, validation: Mask | None = None, *, seed: int = 0
+) -> Observation:
+    """Return a graph whose labels are the answers of several annotators.
+
+    Args:
+        graph: Without labels.
+        answers: On its nodes.
+        validation: Nodes that are held out for choices [nodes]; without it, or where it holds
+            none of the answered nodes, a stratified fifth of these.
+        seed: Decides which.
+    """
+    codes = answers.majority()
+    if validation is None or not (validation & (codes != UNKNOWN)).any():
+        validation = hold_out(codes, seed=seed)
+    split = split_labelled(codes, validation)
+    return Observation("graph", graph, codes, answers.classes, split, annotations=answers)

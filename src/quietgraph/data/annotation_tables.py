@@ -1,0 +1,274 @@
+"""Annotations from files, tables and matrices, checked: every mistake is one sentence."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from quietgraph.data.annotations import Annotations, plain_ranks
+from quietgraph.errors import InvalidLabelsError, UnknownNameError
+from quietgraph.graph.io.cells import MISSING_WORDS
+from quietgraph.graph.io.labels import class_values
+from quietgraph.graph.io.limits import budget_of
+from quietgraph.graph.io.raw import id_key
+from quietgraph.graph.io.table import FrameTable, open_table
+
+_NAMES: Final = {
+    "node": ("node", "id", "node_id", "index", "task"),
+    "annotator": ("annotator", "worker", "annotator_id"),
+    "label": ("label",),
+    "confidence": ("confidence", "probability"),
+    "ranking": ("ranking",),
+}
+_SEPARATORS: Final = re.compile(r"\s*[>|;]\s*")
+_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+
+def read_annotations(
+    source: Any, node_ids: Sequence[Any] | _Array, classes: Sequence[Any] | _Array | None = None
+) -> Annotations:
+    """Return the answers of several annotators on the nodes of a graph.
+
+    A long table has the columns node, annotator and label, and may have confidence (0 to 1) or
+    ranking (classes, likeliest first, separated by > or |); a row without a label or a ranking is
+    no answer. A wide table has a column node and one column per annotator; a matrix has one row
+    per node and one column per annotator. Unknown: an empty cell, NaN, None, -1.
+
+    Args:
+        source: A CSV or Parquet file, a DataFrame, a matrix, `Annotations`, or a list of the
+            first two, whose answers are joined.
+        node_ids: Of the nodes [nodes].
+        classes: Label values that may occur, in order; without them, those of the answers.
+    """
+    if isinstance(source, Annotations):
+        return source
+    many = isinstance(source, list | tuple) and bool(source)
+    sources = (
+        list(source) if many and isinstance(source[0], str | Path | pd.DataFrame) else [source]
+    )
+    tables = [_long_table(one, node_ids) for one in sources]
+    where = ", ".join(str(one) for one in sources if isinstance(one, str | Path)) or "annotations"
+    return _checked(pd.concat(tables, ignore_index=True), where, node_ids, classes)
+
+
+def _long_table(source: Any, node_ids: Sequence[Any] | _Array) -> pd.DataFrame:
+    """Return the answers of one source, one row each, and in `place` where each stands."""
+    if isinstance(source, str | Path):
+        path = Path(source)
+        table = open_table(path, budget_of(str(path), [path], None))
+        rows = [row for piece in table.pieces() for row in piece.to_pylist()]
+        frame, where = pd.DataFrame(rows, columns=list(table.names), dtype=object), str(path)
+    elif isinstance(source, pd.DataFrame | Mapping):
+        frame, where = pd.DataFrame(source), "the table of annotations"
+        FrameTable(frame, where).batches  # refuses columns that are named twice  # noqa: B018
+        frame = _with_index(frame)
+    else:
+        frame, where = _of_matrix(source, node_ids), "the matrix of annotations"
+    known = {str(name).strip().lower(): name for name in frame.columns}
+    found = {
+        column: next((known[name] for name in names if name in known), None)
+        for column, names in _NAMES.items()
+    }
+    if found["node"] is None:
+        raise InvalidLabelsError(
+            f"{where} must have a column node, got {', '.join(map(str, frame.columns)) or 'none'}."
+        )
+    if found["annotator"] is None:
+        return _of_wide(frame, found["node"], where)
+    if found["label"] is None and found["ranking"] is None:
+        raise InvalidLabelsError(
+            f"{where} must have a column label or ranking beside annotator, got "
+            f"{', '.join(map(str, frame.columns))}."
+        )
+    nothing = [None] * len(frame)
+    columns = {name: nothing if key is None else frame[key] for name, key in found.items()}
+    return pd.DataFrame(columns, dtype=object).assign(source=where, place=range(len(frame)))
+
+
+def _with_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a DataFrame whose index, if it holds the node ids, is a column."""
+    names = {str(name).lower() for name in frame.columns}
+    if names & {*_NAMES["node"]}:
+        return frame
+    return frame.rename_axis(index="node").reset_index()
+
+
+def _of_matrix(source: Any, node_ids: Sequence[Any] | _Array) -> pd.DataFrame:
+    values = np.asarray(source, dtype=object)
+    if values.ndim != 2 or len(values) != len(node_ids):
+        raise InvalidLabelsError(
+            f"a matrix of annotations must have one row per node ({len(node_ids)}) and one column "
+            f"per annotator, got shape {values.shape}."
+        )
+    names = [f"annotator {place}" for place in range(values.shape[1])]
+    frame = pd.DataFrame(values, columns=names)
+    frame.insert(0, "node", list(node_ids))
+    return frame
+
+
+def _of_wide(frame: pd.DataFrame, node: Any, where: str) -> pd.DataFrame:
+    names = [name for name in frame.columns if name != node]
+    if not names:
+        raise InvalidLabelsError(f"{where} has no column of an annotator beside '{node}'.")
+    frame = frame.assign(place=range(len(frame)))
+    long = frame.melt([node, "place"], names, var_name="annotator", value_name="label")
+    long = long.rename(columns={node: "node"})
+    return long.assign(confidence=None, ranking=None, source=where).astype({"label": object})
+
+
+def _checked(
+    table: pd.DataFrame,
+    where: str,
+    node_ids: Sequence[Any] | _Array,
+    classes: Sequence[Any] | _Array | None,
+) -> Annotations:
+    rankings = [_ranking(cell) for cell in table["ranking"]]
+    labels = [
+        ranking[0] if _is_empty(label) and ranking else label
+        for label, ranking in zip(table["label"], rankings, strict=True)
+    ]
+    there = np.array([not _is_empty(label) for label in labels], dtype=bool)
+    if not there.any():
+        raise InvalidLabelsError(f"{where} holds no answer. Fill in labels of some nodes.")
+    table = table[there].reset_index(drop=True)
+    labels = [label for label, kept in zip(labels, there, strict=True) if kept]
+    rankings = [ranking for ranking, kept in zip(rankings, there, strict=True) if kept]
+    named = [name for ranking in rankings for name in ranking]
+    values = _class_array([*labels, *named], classes)
+    codes = {id_key(name): code for code, name in enumerate(values)}
+    names = _names(table)
+    nodes = _positions(table, node_ids)
+    found = np.array([_code(codes, label, table, row) for row, label in enumerate(labels)])
+    ranks = _ranks(rankings, found, codes, table)
+    once = _first_answers(table, nodes, names, found)
+    order, annotators = np.unique(names, return_inverse=True)
+    return Annotations(
+        tuple(order.tolist()),
+        values,
+        len(node_ids),
+        nodes[once],
+        annotators[once],
+        found[once],
+        _confidences(table)[once],
+        ranks[once],
+    )
+
+
+def _class_array(labels: list[Any], classes: Sequence[Any] | _Array | None) -> _Array:
+    if classes is not None:
+        return np.asarray(classes)
+    typed = not all(isinstance(label, str) for label in labels)
+    values = class_values(list(dict.fromkeys(labels)), typed=typed)
+    different = np.unique(np.array([value for value in values if value is not None]))
+    if len(different) < 2:
+        raise InvalidLabelsError(
+            f"annotations must have at least two classes, got only '{different[0]}'. Label some "
+            "nodes of another class."
+        )
+    return different
+
+
+def _names(table: pd.DataFrame) -> _Array:
+    names = [("" if _is_empty(name) else id_key(name).strip()) for name in table["annotator"]]
+    for row, name in enumerate(names):
+        if not name:
+            raise InvalidLabelsError(
+                f"{_place(table, row)} has a label but no annotator. Say who gave it."
+            )
+    return np.array(names)
+
+
+def _positions(table: pd.DataFrame, node_ids: Sequence[Any] | _Array) -> _Array:
+    places = pd.Index([id_key(node) for node in node_ids], dtype=object)
+    keys = [id_key(node) for node in table["node"]]
+    nodes = places.get_indexer(pd.Index(keys, dtype=object))
+    unknown = np.flatnonzero(nodes < 0)
+    if len(unknown):
+        raise InvalidLabelsError(
+            f"{_place(table, unknown[0])} is about the node '{keys[unknown[0]]}', which is not in "
+            f"the graph ({len(unknown)} such answers). Check the ids."
+        )
+    return np.asarray(nodes, dtype=np.int64)
+
+
+def _code(codes: Mapping[str, int], label: Any, table: pd.DataFrame, row: int) -> int:
+    code = codes.get(id_key(label))
+    if code is None:
+        raise UnknownNameError(f"class (in {_place(table, row)})", id_key(label), codes)
+    return code
+
+
+def _ranks(
+    rankings: list[list[Any]], labels: _Array, codes: Mapping[str, int], table: pd.DataFrame
+) -> _Array:
+    ranks = plain_ranks(labels, len(codes))
+    for row, ranking in enumerate(rankings):
+        places = list(dict.fromkeys(_code(codes, name, table, row) for name in ranking))
+        if places and places[0] != labels[row]:
+            raise InvalidLabelsError(
+                f"{_place(table, row)} has another label than the first class of its ranking. "
+                "Leave one of the two out."
+            )
+        ranks[row, places] = np.arange(len(places))
+    return ranks
+
+
+def _confidences(table: pd.DataFrame) -> _Array:
+    cells = [None if _is_empty(cell) else cell for cell in table["confidence"]]
+    values = pd.to_numeric(pd.Series(cells, dtype=object), errors="coerce").to_numpy(float)
+    for row in np.flatnonzero([cell is not None for cell in cells]).tolist():
+        if not 0 <= values[row] <= 1:  # also catches NaN
+            raise InvalidLabelsError(
+                f"{_place(table, row)} has the confidence '{cells[row]}'; it must be a number "
+                "between 0 and 1. Write 0.85 for 85 %."
+            )
+    return values
+
+
+def _first_answers(table: pd.DataFrame, nodes: _Array, names: _Array, labels: _Array) -> _Array:
+    """Return the rows to keep, one per node and annotator; two different answers are refused."""
+    answers = pd.DataFrame({"node": nodes, "annotator": names})
+    repeated = answers.duplicated().to_numpy()
+    first = answers.groupby(["node", "annotator"], sort=False).ngroup().to_numpy()
+    original = labels[~repeated][first]
+    for row in np.flatnonzero(original != labels).tolist():
+        raise InvalidLabelsError(
+            f"{_place(table, row)} contradicts an earlier answer of the annotator "
+            f"'{names[row]}' on the node '{id_key(table['node'][row])}'. Keep one of the two."
+        )
+    return np.flatnonzero(~repeated)
+
+
+def _ranking(cell: Any) -> list[Any]:
+    """Return the classes of a ranking: a list, JSON, or names between > | ; or spaces."""
+    if isinstance(cell, list | tuple | np.ndarray):
+        return list(cell)
+    if _is_empty(cell):
+        return []
+    text = str(cell).strip()
+    if text.startswith("["):
+        try:
+            return list(json.loads(text))
+        except ValueError:
+            pass
+    parts: Iterable[str] = _SEPARATORS.split(text)
+    if len(found := [part for part in parts if part]) == 1 and re.fullmatch(r"[\d\s]+", text):
+        return text.split()
+    return list(found)
+
+
+def _is_empty(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.strip().lower() in {*MISSING_WORDS, "-1"}
+    if isinstance(value, list | tuple | np.ndarray):
+        return len(value) == 0
+    return bool(pd.isna(value)) or value == -1
+
+
+def _place(table: pd.DataFrame, row: int) -> str:
+    source, place = table["source"][row], table["place"][row]
+    return f"{source}, answer {int(place) + 1}"

@@ -1,0 +1,151 @@
+"""Labels of several annotators (people, language models, rules) as one checked value."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pandas as pd
+import torch
+from scipy.sparse import csr_matrix
+
+from quietgraph.errors import InvalidLabelsError
+from quietgraph.graph.io.raw import id_key
+from quietgraph.types import UNKNOWN, Labels, Mask
+
+COLUMNS: Final = ("node", "annotator", "label", "confidence", "ranking")
+_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Annotations:
+    """Answers of annotators; each has at most one answer for a node.
+
+    Attributes:
+        names: Of the annotators.
+        classes: Label value of each class code [classes].
+        num_nodes: Of the graph.
+        nodes: Position of the node that each answer is about [answers].
+        annotators: Who gave it, as a position in `names` [answers].
+        labels: Class code of the answer [answers].
+        confidences: How sure the annotator was, 0 to 1; NaN where it is not said [answers].
+        ranks: Place of every class in the annotator's ranking, 0 = the answer itself, as many as
+            there are classes = not named [answers, classes].
+    """
+
+    names: tuple[str, ...]
+    classes: _Array
+    num_nodes: int
+    nodes: _Array
+    annotators: _Array
+    labels: _Array
+    confidences: _Array
+    ranks: _Array
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    @property
+    def counts(self) -> _Array:
+        """Number of answers of each annotator [annotators]."""
+        return np.bincount(self.annotators, minlength=len(self.names))
+
+    @property
+    def answered(self) -> Mask:
+        """Nodes with an answer [nodes]."""
+        mask = torch.zeros(self.num_nodes, dtype=torch.bool)
+        mask[torch.from_numpy(self.nodes)] = True
+        return mask
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know about the annotators, one sentence each."""
+        few = [name for name, count in zip(self.names, self.counts, strict=True) if count == 1]
+        return tuple(
+            f"the annotator '{name}' gave one answer only: its quality is taken from the others"
+            for name in few
+        )
+
+    def votes(self) -> _Array:
+        """Return how many annotators named each class [nodes, classes]."""
+        ones = np.ones(len(self))
+        shape = (self.num_nodes, len(self.classes))
+        return np.asarray(csr_matrix((ones, (self.nodes, self.labels)), shape=shape).todense())
+
+    def majority(self) -> Labels:
+        """Return the class that most annotators named, -1 without answers [nodes].
+
+        Ties go to the class that has more answers over all nodes.
+        """
+        votes = self.votes()
+        shares = votes.sum(axis=0) / max(len(self), 1)
+        best = (votes + 0.5 * shares).argmax(axis=1)
+        return torch.from_numpy(np.where(votes.sum(axis=1) > 0, best, UNKNOWN))
+
+    def within(self, mask: Mask) -> "Annotations":
+        """Return the answers on some nodes; annotators without one stay in `names`."""
+        kept = mask.numpy()[self.nodes]
+        parts = ("nodes", "annotators", "labels", "confidences", "ranks")
+        return replace(self, **{name: getattr(self, name)[kept] for name in parts})
+
+    def joined(self, other: "Annotations") -> "Annotations":
+        """Return the answers of both; an annotator of the same name in both is refused."""
+        shared = {*self.names} & {*other.names}
+        if shared:
+            raise InvalidLabelsError(
+                f"the annotator '{min(shared)}' is there twice. Give one of the two another name."
+            )
+        parts = ("nodes", "labels", "confidences", "ranks")
+        both: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in parts
+        }
+        who = np.concatenate([self.annotators, other.annotators + len(self.names)])
+        return replace(self, names=(*self.names, *other.names), annotators=who, **both)
+
+    def to_frame(self, node_ids: Sequence[Any] | _Array) -> pd.DataFrame:
+        """Return one row per answer, as `read_annotations` takes it.
+
+        Args:
+            node_ids: Of the nodes [nodes].
+        """
+        named = [str(name) for name in self.classes]
+        table = pd.DataFrame(
+            {
+                "node": [id_key(node) for node in np.asarray(node_ids)[self.nodes]],
+                "annotator": np.array(self.names, dtype=object)[self.annotators],
+                "label": self.classes[self.labels],
+            }
+        )
+        if not np.isnan(self.confidences).all():
+            table["confidence"] = self.confidences
+        if (np.sort(self.ranks, axis=1)[:, 1:2] < len(named)).any():
+            table["ranking"] = [_ranking_text(row, named) for row in self.ranks]
+        return table
+
+
+def one_annotator(codes: Labels, classes: _Array, name: str) -> Annotations:
+    """Return labels with one entry per node as the answers of one annotator."""
+    nodes = np.flatnonzero((codes != UNKNOWN).numpy())
+    labels = codes.numpy()[nodes]
+    return Annotations(
+        (name,),
+        classes,
+        len(codes),
+        nodes,
+        np.zeros(len(nodes), dtype=np.int64),
+        labels,
+        np.full(len(nodes), np.nan),
+        plain_ranks(labels, len(classes)),
+    )
+
+
+def plain_ranks(labels: _Array, num_classes: int) -> _Array:
+    """Return the ranks of answers without a ranking [answers, classes]."""
+    ranks = np.full((len(labels), num_classes), num_classes, dtype=np.int16)
+    ranks[np.arange(len(labels)), labels] = 0
+    return ranks
+
+
+def _ranking_text(row: _Array, names: list[str]) -> str:
+    order = np.argsort(row, kind="stable")
+    return " > ".join(names[code] for code in order if row[code] < len(names))
