@@ -102,3 +102,18 @@ def test_a_run_that_cannot_be_raises_and_its_failure_is_a_record() -> None:
         execute(replace(RUN, variant=parse_variant("gcn:learning_rate=1e30")))
     record = failure(RUN, "timeout", "longer than 1 s", 1.5)
     assert (record.key, record.status, record.seconds) == (RUN.key(), "timeout", 1.5)
+
+
+def test_the_class_prior_control_uses_validation_labels_and_nothing_else() -> None:
+    plain, controlled = RUN, replace(RUN, variant=RUN.variant.controlled())
+    assert controlled.key().method == "gcn:class_prior=adjusted:epochs=5:hidden=8"
+    assert controlled.parameters() == plain.parameters()
+    observation, _ = plain.observe()
+    before, after = plain.fit(observation), controlled.fit(observation)
+    added = after.scores_ - before.scores_
+    assert added.abs().max() > 0
+    np.testing.assert_allclose(added, added[:1].expand_as(added), atol=1e-5)
+    held_out = observation.split.validation.numpy()
+    labels = observation.labels[held_out]
+    hits = [(model.predict()[held_out] == labels).mean() for model in (before, after)]
+    assert hits[1] >= hits[0]

@@ -98,3 +98,15 @@ def test_stored_results_of_an_unchanged_method_are_found() -> None:
     assert keys
     for key in keys[::10]:
         assert Run.parse(key.dataset, key.method, key.noise, key.seed).key() == key
+
+
+def test_the_class_prior_control_belongs_to_the_benchmark() -> None:
+    controlled = parse_variant("gcn:class_prior=adjusted:hidden=8")
+    assert parse_variant("gcn:hidden=8").controlled() == controlled
+    assert controlled.controlled() == controlled
+    assert str(controlled.without_control()) == "gcn:hidden=8"
+    assert not parse_variant("gcl-lrr").controlled().is_controlled  # it adjusts by itself
+    with pytest.raises(InvalidParameterError, match="control of `quietgraph bench run`"):
+        controlled.estimator("cora")
+    with pytest.raises(InvalidParameterError, match="class_prior must be adjusted, got 'maybe'"):
+        parse_variant("gcn:class_prior=maybe")

@@ -135,3 +135,14 @@ def test_entry_points_are_found(tmp_path: Path) -> None:
         [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True
     )
     assert "'broken' cannot be imported from nowhere:Gone" in done.stdout
+
+
+def test_a_model_of_an_earlier_format_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    problem, labels, validation = small_problem(num_nodes=60)
+    folder = (
+        qg.GCLLRR(**qg.GCLLRR.quick).fit(problem.graph, labels, validation).save(tmp_path / "m")
+    )
+    facts = folder / "model.json"
+    facts.write_text(facts.read_text().replace('"format": 3', '"format": 2'))
+    with pytest.raises(UnreadableFileError, match="has model format 2, this version reads 3"):
+        qg.load_model(folder)

@@ -29,9 +29,25 @@ class Grid:
     device: str = "auto"
 
     @classmethod
-    def parse(cls, *, methods: Iterable[str], noise: Iterable[str], **others: Any) -> "Grid":
-        """Return the grid of variants (`all`: every method) and noise settings given as texts."""
+    def parse(
+        cls,
+        *,
+        methods: Iterable[str],
+        noise: Iterable[str],
+        is_controlled: bool = False,
+        **others: Any,
+    ) -> "Grid":
+        """Return the grid of variants (`all`: every method) and noise settings given as texts.
+
+        Args:
+            methods: Names and variants.
+            noise: Noise settings.
+            is_controlled: Whether the scores of every method are adjusted to the class prior.
+            others: The other fields.
+        """
         variants, settings = parse_variants(methods), [parse_noise(text) for text in noise]
+        if is_controlled:
+            variants = [variant.controlled() for variant in variants]
         return cls(methods=variants, noise=settings, **others)
 
     def __post_init__(self) -> None:

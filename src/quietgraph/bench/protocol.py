@@ -18,11 +18,13 @@ import numpy as np
 from quietgraph.bench.metrics import accuracy, evaluate
 from quietgraph.bench.record import Record, RunKey, canonical_json
 from quietgraph.bench.variant import NOT_PART_OF_A_RUN, Variant, parse_variant
+from quietgraph.classify.class_prior import class_adjustment
 from quietgraph.data.datasets import load_benchmark
 from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import NoiseSetting, parse_noise
 from quietgraph.data.observation import Observation, Reference
 from quietgraph.methods import EmbeddingCache, NodeClassifier, use_cache
+from quietgraph.rng import torch_generator
 
 PROTOCOL_VERSION = 1  # raise it when a change makes old results incomparable
 
@@ -47,7 +49,7 @@ class Run:
 
     def parameters(self) -> dict[str, Any]:
         """Return all parameters: defaults, published settings of the dataset, the variant's own."""
-        every = self.variant.estimator(self.dataset).get_params()
+        every = self.variant.without_control().estimator(self.dataset).get_params()
         return {name: value for name, value in every.items() if name not in NOT_PART_OF_A_RUN}
 
     def key(self) -> RunKey:
@@ -64,7 +66,8 @@ class Run:
 
     def estimator(self) -> NodeClassifier:
         """Return the unfitted estimator of this run."""
-        return self.variant.estimator(self.dataset, seed=self.seed, device=self.device)
+        plain = self.variant.without_control()
+        return plain.estimator(self.dataset, seed=self.seed, device=self.device)
 
     def observe(self) -> tuple[Observation, Reference]:
         """Return the noisy observation of this run, and the true labels to score with."""
@@ -76,7 +79,10 @@ class Run:
     def fit(self, observation: Observation) -> NodeClassifier:
         """Return the estimator, fitted; embeddings come from the cache of the run."""
         with use_cache(EmbeddingCache(Path(self.cache)) if self.cache else None):
-            return self.estimator().fit(observation)
+            model = self.estimator().fit(observation)
+        if self.variant.is_controlled:
+            adjust_class_prior(model)
+        return model
 
 
 def execute(run: Run) -> Record:
@@ -94,6 +100,17 @@ def execute(run: Run) -> Record:
         metrics=metrics,
         versions=versions(),
     )
+
+
+def adjust_class_prior(model: NodeClassifier) -> None:
+    """Add to the scores of a fitted model what its validation labels say of the class prior.
+
+    The control for methods that do so themselves: any method gets the same use of these labels.
+    """
+    task = model.task_
+    held_out, labels = model.scores_[task.validation], task.labels[task.validation]
+    draws = torch_generator(task.seed, "class prior")
+    model.scores_ = model.scores_ + class_adjustment(held_out, labels, generator=draws)
 
 
 def failure(run: Run, status: Any, reason: str, seconds: float) -> Record:

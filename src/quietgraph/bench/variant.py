@@ -1,14 +1,16 @@
 """A method with some parameters set otherwise than by default, as a value and as text."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from quietgraph.errors import InvalidParameterError
 from quietgraph.methods import METHODS, NodeClassifier, get_method
-from quietgraph.params import current_names, parse_assignments
+from quietgraph.params import current_names, parameters, parse_assignments
 
 _PRESET = "preset"  # preset=paper: the letter of the paper in one switch
+_CONTROL = "class_prior"  # class_prior=adjusted: a control of the benchmark, after any fit
+_WORDS = {_PRESET: "paper", _CONTROL: "adjusted"}
 NOT_PART_OF_A_RUN = frozenset({"seed", "device"})  # parameters that are no part of a setting
 
 
@@ -29,18 +31,39 @@ class Variant:
     def __post_init__(self) -> None:
         chosen = get_method(self.method)
         given = dict(self.assignments)
-        preset = {_PRESET: given.pop(_PRESET)} if _PRESET in given else {}
-        if preset and (preset != {_PRESET: "paper"} or not hasattr(chosen, "paper")):
+        words = {name: given.pop(name) for name in _WORDS if name in given}
+        preset, control = words.get(_PRESET), words.get(_CONTROL)
+        if preset is not None and (preset != _WORDS[_PRESET] or not hasattr(chosen, "paper")):
             raise InvalidParameterError(
-                f"preset must be paper, for gcl-lrr or gcl-lr-attention, got '{preset[_PRESET]}' "
+                f"preset must be paper, for gcl-lrr or gcl-lr-attention, got '{preset}' "
                 f"for {self.method}. Leave it out for the defaults."
             )
+        if control is not None and control != _WORDS[_CONTROL]:
+            raise InvalidParameterError(
+                f"class_prior must be adjusted, got '{control}'. Leave it out for none."
+            )
         texts = current_names(chosen, given)
-        object.__setattr__(self, "assignments", tuple({**preset, **texts}.items()))
+        object.__setattr__(self, "assignments", tuple({**words, **texts}.items()))
         object.__setattr__(self, "values", parse_assignments(chosen, texts))
 
     def __str__(self) -> str:
         return join_variant(self.method, dict(self.assignments))
+
+    @property
+    def is_controlled(self) -> bool:
+        """Whether the benchmark adjusts the scores to the class prior after the fit."""
+        return _CONTROL in dict(self.assignments)
+
+    def controlled(self) -> "Variant":
+        """Return the variant with class-prior adjustment; itself where the method adjusts."""
+        if self.is_controlled or "class_prior_adjustment" in parameters(get_method(self.method)):
+            return self
+        return replace(self, assignments=((_CONTROL, _WORDS[_CONTROL]), *self.assignments))
+
+    def without_control(self) -> "Variant":
+        """Return the variant as methods see it."""
+        own = tuple(pair for pair in self.assignments if pair[0] != _CONTROL)
+        return replace(self, assignments=own)
 
     def estimator(self, dataset: str | None = None, **values: Any) -> NodeClassifier:
         """Return the unfitted estimator.
@@ -49,6 +72,11 @@ class Variant:
             dataset: Whose published settings to start from; None for own data.
             values: Other parameters, such as the seed.
         """
+        if self.is_controlled:
+            raise InvalidParameterError(
+                f"class_prior=adjusted of {self} is a control of `quietgraph bench run`. "
+                "Leave it out here."
+            )
         chosen, own = get_method(self.method), {**self.values, **values}
         if _PRESET in dict(self.assignments):  # checked above: the method has the paper's letter
             letter: NodeClassifier = chosen.paper(dataset, **own)  # type: ignore[attr-defined]

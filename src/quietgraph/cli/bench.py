@@ -33,6 +33,7 @@ def run(
     address: str | None,
     keep_failures: bool,
     clean_validation: bool,
+    class_prior: bool,
     cache: Path | None,
     no_cache: bool,
     data_root: str | None,
@@ -41,6 +42,7 @@ def run(
     grid = Grid.parse(
         datasets=names(datasets),
         methods=names(methods),
+        is_controlled=class_prior,
         noise=[text + "+clean-validation" * clean_validation for text in names(noise)],
         seeds=parse_seeds(seeds),
         split=split,

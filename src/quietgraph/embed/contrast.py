@@ -26,6 +26,8 @@ from quietgraph.graph import Features, Graph
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings
 
+_WHOLE = 4096  # anchors whose similarities are held at once: 64 MB, and half the time of blocks
+
 
 @dataclass(frozen=True)
 class ContrastSettings:
@@ -242,7 +244,11 @@ class ContrastTrainer:
         first, second = seen.views
         settings = self.settings
         return info_nce(
-            first, second, temperature=settings.temperature, intra_view=settings.intra_view
+            first,
+            second,
+            temperature=settings.temperature,
+            intra_view=settings.intra_view,
+            block_size=_WHOLE,
         )
 
     def _prototype_loss(self, seen: _Encoded) -> Tensor:

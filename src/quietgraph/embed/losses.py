@@ -105,4 +105,8 @@ def leading_eigenvectors(gram: Tensor, rank: int) -> Tensor:
     """Return the eigenvectors of the largest eigenvalues of a symmetric matrix [dim, rank]."""
     # eigh, not eig: the Gram matrix is symmetric, so eigenvalues are real and come back sorted.
     vectors: Tensor = torch.linalg.eigh(gram).eigenvectors
+    if not vectors.isfinite().all() and gram.isfinite().all():
+        # In single precision LAPACK may fail where an eigenvalue is repeated many times, as zero is
+        # when a ReLU leaves hundreds of columns empty.
+        vectors = torch.linalg.eigh(gram.double()).eigenvectors.to(gram.dtype)
     return vectors[:, max(0, gram.shape[0] - rank) :]

@@ -18,7 +18,7 @@ from quietgraph.methods.base.task import Task
 from quietgraph.methods.registry import METHODS, class_path, method_name
 from quietgraph.params import current_names
 
-FORMAT = 2
+FORMAT = 3  # raise it when the state of a method changes its meaning
 _TENSORS, _FACTS = "tensors.safetensors", "model.json"
 
 

@@ -40,7 +40,8 @@ def run(  # noqa: PLR0917
         typer.Option(help="Runs at a time, one thread each.", min=1, metavar="N"),
     ] = None,
     split: Annotated[
-        str | None, typer.Option(help="Another split: noisygl, per-class.", metavar="NAME")
+        str | None,
+        typer.Option(help="Another: noisygl, per-class, train+validation.", metavar="NAME"),
     ] = None,
     time_limit: Annotated[
         float | None,
@@ -71,6 +72,14 @@ def run(  # noqa: PLR0917
         bool,
         typer.Option(
             "--clean-validation", help="Leave validation labels without noise.", metavar=FLAG
+        ),
+    ] = False,
+    class_prior: Annotated[
+        bool,
+        typer.Option(
+            "--class-prior",
+            help="Control: every method adjusted to validation labels.",
+            metavar=FLAG,
         ),
     ] = False,
     cache: CacheOption = None,
