@@ -173,9 +173,9 @@ def test_awkward_ids_are_shown_as_they_are(page: Page, run: FitRun) -> None:
 
 
 def test_the_table_sorts_both_ways(page: Page) -> None:
-    assert page.sort("score") == "descending"
-    assert page.sort("score") == "ascending"
-    scores = [float(text) for text in page.column("score")]
+    assert page.sort("p_wrong") == "descending"
+    assert page.sort("p_wrong") == "ascending"
+    scores = [int(text.removesuffix(" %")) for text in page.column("p_wrong")]
     assert scores == sorted(scores)
     assert page.sort("observed") == "ascending"
     assert page.column("observed") == sorted(page.column("observed"), key=CLASSES_IN_ORDER.index)
@@ -186,17 +186,17 @@ def test_the_table_sorts_both_ways(page: Page) -> None:
 CLASSES_IN_ORDER = ("</script>", "big, red", "snö\u2028☃")
 
 
-def test_the_table_filters_by_class_score_and_decision(page: Page) -> None:
+def test_the_table_filters_by_class_probability_and_decision(page: Page) -> None:
     page.select("class", "1")
     pairs = zip(page.column("observed"), page.column("suggested"), strict=True)
     assert all("big, red" in pair for pair in pairs)
     page.the("#clear").click()
     before = len(page.column("node"))
     page.driver.execute_script(
-        "const field = document.getElementById('filter-score'); field.value = 10;"
+        "const field = document.getElementById('filter-p_wrong'); field.value = 10;"
         "field.dispatchEvent(new Event('input'))"
     )
-    assert all(float(text) >= 0.1 for text in page.column("score"))
+    assert all(int(text.removesuffix(" %")) >= 10 for text in page.column("p_wrong"))
     page.the("#clear").click()
     assert len(page.column("node")) == before
     page.choose(0, "keep")

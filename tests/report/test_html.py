@@ -61,7 +61,7 @@ def test_the_data_of_the_page_are_the_suspects_in_their_order(run: FitRun, page:
     suggested = [data["classes"][code] for code in data["suspects"]["suggested"]]
     assert observed == queue["observed"].tolist()
     assert suggested == queue["suggested"].tolist()
-    assert data["suspects"]["score"] == pytest.approx(queue["score"].tolist(), abs=1e-4)
+    assert data["suspects"]["p_wrong"] == pytest.approx(queue["p_wrong"].tolist(), abs=1e-3)
     assert data["points"]["observed"].count(-1) == 40
 
 
@@ -96,13 +96,13 @@ def test_a_page_keeps_below_its_limits(run: FitRun, monkeypatch: pytest.MonkeyPa
     short = replace(run)  # with a queue of its own
     data = page_data(short)
     assert len(data["points"]["id"]) == len(set(data["points"]["id"])) == 55
-    assert len(data["suspects"]["score"]) == 6
+    assert len(data["suspects"]["p_wrong"]) == 6
     assert 0 < len(data["details"]) < 6
     assert data["more"]
     monkeypatch.setattr(page_data_module, "_MAX_ID_BYTES", 100)
     data = page_data(short)
     assert sum(map(len, data["points"]["id"])) <= 100
-    assert len(data["suspects"]["score"]) == len(data["points"]["id"])
+    assert len(data["suspects"]["p_wrong"]) == len(data["points"]["id"])
 
 
 def test_decisions_kept_in_a_browser_belong_to_one_run(run: FitRun) -> None:

@@ -1,5 +1,6 @@
 """The run folder: checked first, written whole, and nothing that people decided is ever lost."""
 
+import contextlib
 import json
 import shutil
 import sqlite3
@@ -13,13 +14,14 @@ import pytest
 from quietgraph.errors import UnreadableFileError, UnwritablePathError
 from quietgraph.graph.io.corrections import Corrections, LabelDecision
 from quietgraph.report import write_run as module
+from quietgraph.report.corrected import corrected_table
 from quietgraph.report.earlier import earlier_run, keep_decisions
 from quietgraph.report.fit_run import FitRun
 from quietgraph.report.run_files import DECISIONS_FILE, VERIFIED_FILE
 from quietgraph.report.write_run import check_folder, free_folder, write_run
 from quietgraph.review.decisions import DecisionStore
 from quietgraph.review.run import read_decisions
-from report_problem import own_run
+from report_problem import CLASSES, own_run
 
 
 @pytest.fixture(scope="module")
@@ -106,9 +108,38 @@ def test_an_overwrite_that_fails_leaves_the_store_open(tmp_path: Path) -> None:
 
 def test_a_damaged_store_is_not_thrown_away(run: FitRun, folder: Path) -> None:
     (folder / DECISIONS_FILE).write_bytes(b"no database at all" * 100)
-    with pytest.raises((UnreadableFileError, sqlite3.Error)):
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    with pytest.raises(UnreadableFileError, match=r"is damaged .* Move that file away"):
+        check_folder(folder, overwrite=True)
+    with pytest.raises(UnreadableFileError, match="is damaged"):
         write_run(run, folder, overwrite=True)
-    assert (folder / DECISIONS_FILE).exists()
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+
+
+def test_a_store_whose_middle_is_damaged_is_not_thrown_away(run: FitRun, folder: Path) -> None:
+    store = DecisionStore(folder / DECISIONS_FILE)
+    for number in range(300):
+        store.add(f"node {number}" * 20, "Ann", "keep", "cat")
+    with contextlib.closing(sqlite3.connect(folder / DECISIONS_FILE)) as whole:
+        whole.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    pages = bytearray((folder / DECISIONS_FILE).read_bytes())
+    pages[4096 * 5 : 4096 * 7] = b"\xff" * 8192
+    (folder / DECISIONS_FILE).write_bytes(pages)
+    with pytest.raises(UnreadableFileError, match="is damaged"):
+        write_run(run, folder, overwrite=True)
+    assert (folder / DECISIONS_FILE).read_bytes() == pages
+
+
+def test_a_model_that_is_not_trusted_corrects_nothing(run: FitRun) -> None:
+    table = run.suspects_with_ids().assign(is_issue=False)
+    node, kept = table["node"][0], table["node"][1]
+    decided = {kept: LabelDecision(kept, "other", CLASSES[0], "Ann")}
+    found = corrected_table(run.evidence, decided, table, method="gcn", is_trusted=False)
+    rows = found.set_index("id")
+    assert rows.loc[node, "label"] == table["given"][0] != table["suggested"][0]
+    assert rows.loc[node, "quietgraph_why"] == "not corrected: the verdict on gcn is 'do not trust'"
+    assert rows.loc[kept, "label"] == CLASSES[0]
+    assert not rows["quietgraph_why"].str.contains("corrected by gcn").any()
 
 
 def test_a_new_folder_gets_a_number_where_the_name_is_taken(tmp_path: Path) -> None:
@@ -159,7 +190,7 @@ def test_the_corrected_table_says_why(run: FitRun, tmp_path: Path) -> None:
     assert rows.loc[issues[0]].tolist()[3:] == [given[issues[0]], "kept by Ann on 2026-01-02"]
     assert rows.loc[issues[1], "label"] == "big, red"
     assert "by =Bob on 2026-01-02; it was" in rows.loc[issues[1], "quietgraph_why"]
-    assert rows.loc[issues[2], "quietgraph_why"].startswith("corrected by gcn, not reviewed")
+    assert rows.loc[issues[2], "quietgraph_why"].startswith("corrected by gcn (wrong with ")
     assert rows.loc[issues[2], "label"] == table.set_index("node")["suggested"][issues[2]]
     assert rows.loc[sure[0], "label"] == ""
     assert rows.loc[sure[1]].tolist()[3:] == [given[sure[1]], "unsure by Ann"]

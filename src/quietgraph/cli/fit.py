@@ -33,6 +33,7 @@ from quietgraph.embed.scale.partitions import WHOLE_UP_TO
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph.io import Corrections, read_corrections
 from quietgraph.methods import NodeClassifier
+from quietgraph.methods.base.device import find_device
 from quietgraph.report.earlier import earlier_run
 from quietgraph.report.fit_run import FitRun
 from quietgraph.report.write_run import check_folder, free_folder, write_run
@@ -91,6 +92,8 @@ def fit(
     model = _estimator(name, settings, dataset, seed)
     beside_it = parse_variants(filter(None, beside.split(",")))
     others = [variant.estimator(dataset, seed=seed) for variant in beside_it]
+    for one in (model, *others):
+        find_device(one.device)
     set_partitions(model, partitions)
     alone = not (others or drop_suspects)
     decisions = _read_decisions(verified, fix)

@@ -62,8 +62,14 @@ def labels_of_pyg(data: Any) -> tuple[Any, Mask | None]:
         )
     if validation is not None:
         allowed = allowed | validation
-    labels = torch.full_like(data.y.reshape(-1), UNKNOWN)
-    labels[allowed] = data.y.reshape(-1)[allowed]
+    given = data.y.reshape(-1)
+    if len(given) != len(allowed):
+        raise InvalidLabelsError(
+            f"y must have one class per node ({len(allowed)}), got shape {tuple(data.y.shape)}. "
+            "Of one-hot rows take data.y.argmax(dim=1); several labels per node are not supported."
+        )
+    labels = torch.full_like(given, UNKNOWN)
+    labels[allowed] = given[allowed]
     return labels, validation
 
 

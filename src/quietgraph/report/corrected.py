@@ -19,26 +19,33 @@ def corrected_table(
     suspects: pd.DataFrame,
     *,
     method: str,
+    is_trusted: bool = True,
 ) -> pd.DataFrame:
     """Return the table of nodes with the labels that hold now, and a column that says why.
 
     Labels that people decided on are as they decided. Of the other ones, those that are probably
-    wrong by the model are as it suggests.
+    wrong by the model are as it suggests, unless its predictions cannot be trusted: then they stay.
 
     Args:
         evidence: Of the run; without a table of its own, the result has a node and a label column.
         decisions: Of people, by node id.
         suspects: With the user's own ids; the rows with `is_issue` are corrected.
         method: Name of the method, for the reasons.
+        is_trusted: False where the verdict on the predictions is `do not trust`.
     """
     table, labels = _start(evidence)
     keys = [id_key(node) for node in evidence.observation.node_ids]
     before = dict(zip(keys, table[labels], strict=True))
     after, why = dict(before), dict.fromkeys(keys, "")
-    for row in suspects[suspects["is_issue"]].itertuples():
+    asked = suspects["is_issue"] if is_trusted else suspects["suggested"] != suspects["given"]
+    for row in suspects[asked].itertuples():
         key = id_key(row.node)
-        after[key] = str(row.suggested)
-        why[key] = f"corrected by {method}, not reviewed; it was {before[key]}"
+        if is_trusted:
+            after[key] = str(row.suggested)
+            odds = f"wrong with {row.p_wrong:.0%}"
+            why[key] = f"corrected by {method} ({odds}), not reviewed; it was {before[key]}"
+        else:
+            why[key] = f"not corrected: the verdict on {method} is 'do not trust'"
     for key, one in decisions.items():
         if key not in before:
             continue

@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
+from quietgraph.errors import UnreadableFileError
 from quietgraph.report.run_files import DECISIONS_FILE, SUSPECTS_FILE, VERIFIED_FILE
 
 _FOLDER: Final = "earlier-"  # and a number
@@ -54,12 +55,12 @@ def _numbers(folder: Path) -> list[int]:
 @contextmanager
 def _moved_store(old: Path, new: Path) -> Iterator[None]:
     """Copy a store of decisions, and let nobody write to the old one from then on."""
-    if not old.is_file() or not _has_decisions(old):
+    if not has_decisions(old):
         yield
         return
     with closing(sqlite3.connect(old, timeout=_WAIT_SECONDS, isolation_level=None)) as store:
         store.execute("BEGIN IMMEDIATE")
-        with closing(sqlite3.connect(new)) as copy:
+        with _explained(old), closing(sqlite3.connect(new)) as copy:
             # Row by row: a backup would wait for the transaction that keeps writers out.
             copy.executescript("\n".join(_statements(store)))
         try:
@@ -78,10 +79,24 @@ def _statements(store: sqlite3.Connection) -> Iterator[str]:
     yield f"PRAGMA application_id = {application}; PRAGMA user_version = {version};"
 
 
-def _has_decisions(path: Path) -> bool:
-    """Return whether anybody decided anything; a file that cannot be read may hold decisions."""
+def has_decisions(path: Path) -> bool:
+    """Return whether a store of decisions holds any; a damaged one, which may, is refused."""
+    if not path.is_file():
+        return False
+    with _explained(path), closing(sqlite3.connect(path, timeout=_WAIT_SECONDS)) as store:
+        ((state, *_), *_) = store.execute("PRAGMA quick_check(1)")
+        if state != "ok":
+            raise sqlite3.DatabaseError(state)
+        names = store.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        return bool(names and store.execute("SELECT count(*) FROM decision").fetchone()[0])
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
     try:
-        with closing(sqlite3.connect(path)) as store:
-            return bool(store.execute("SELECT count(*) FROM decision").fetchone()[0])
-    except sqlite3.Error:
-        return True
+        yield
+    except sqlite3.Error as error:
+        raise UnreadableFileError(
+            f"{path} is damaged ({error}) and may hold decisions, so the run is not replaced. "
+            "Move that file away, or choose another folder with --out."
+        ) from error

@@ -40,7 +40,7 @@ def render_page(run: FitRun) -> str:
         run=run,
         facts=run.facts(),
         data=data,
-        first_rows=range(min(_FIRST_ROWS, len(data["suspects"]["score"]))),
+        first_rows=range(min(_FIRST_ROWS, len(data["suspects"]["p_wrong"]))),
         data_json=_ours(script_json(data)),
         figures={name: _ours(follow_theme(svg)) for name, svg in figures.items()},
         scored=scored,
@@ -75,26 +75,32 @@ def _ours(text: str) -> Markup:
     return Markup(text)  # noqa: S704  (written by us: templates, figures, escaped JSON)
 
 
-def _diagnose(run: FitRun) -> Diagnosis:
+def _diagnose(run: FitRun) -> Diagnosis | None:
+    """Return the diagnostics of the embedding; None where it is zero on all labelled nodes."""
+    embeddings = from_numpy(run.model.embeddings_)
+    if not bool(embeddings[run.model.task_.train].any()):
+        return None
     if run.reference is None:
         return run.model.diagnose()
     return diagnose_on_dataset(
         run.observation,
         run.reference,
-        from_numpy(run.model.embeddings_),
+        embeddings,
         run.noise,
         seed=run.model.seed,
     )
 
 
-def _figures(run: FitRun, diagnosis: Diagnosis, scored: Answers) -> dict[str, str]:
+def _figures(run: FitRun, diagnosis: Diagnosis | None, scored: Answers) -> dict[str, str]:
     """Return the pictures by title; those that need clean labels only where these are known."""
     right = scored.labels == scored.predicted
     shown = {
         "Calibration": calibration_curve(scored.confidence, right),
         "Training": training_curves(run.model.history_),
-        "Spectrum of K before and after attention": spectra(diagnosis),
     }
+    if diagnosis is None:
+        return shown
+    shown["Spectrum of K before and after attention"] = spectra(diagnosis)
     if run.reference is None:
         held = projections(diagnosis, labels="observed labels")
         return {**shown, "What each direction holds": held}

@@ -98,7 +98,7 @@ def _rows(run: FitRun, suspects: pd.DataFrame) -> dict[str, list[Any]]:
     codes = {str(name): code for code, name in enumerate(run.model.classes_)}
     rows: dict[str, list[Any]] = {
         "suggested": [codes[str(name)] for name in suspects["suggested"]],
-        "score": _rounded(suspects["score"], 4),
+        "p_wrong": _rounded(suspects["p_wrong"], 3),
         "sure": _rounded(suspects["suggested_probability"], 3),
         "issue": suspects["is_issue"].astype(int).tolist(),
     }

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from quietgraph.classify.quality import DISTRUST
 from quietgraph.errors import UnwritablePathError
 from quietgraph.files import whole_file, whole_folder
 from quietgraph.graph.io.corrections import corrections_csv
@@ -17,11 +18,12 @@ from quietgraph.graph.io.encoding import ENCODING_FILE
 from quietgraph.graph.io.spreadsheet import guard_table
 from quietgraph.methods import method_name
 from quietgraph.report.corrected import corrected_table
-from quietgraph.report.earlier import keep_decisions
+from quietgraph.report.earlier import has_decisions, keep_decisions
 from quietgraph.report.fit_run import FitRun
 from quietgraph.report.page import render_page
 from quietgraph.report.run_files import (
     CORRECTED_FILE,
+    DECISIONS_FILE,
     EVIDENCE_FILE,
     PAGE_FILE,
     RUN_FILE,
@@ -68,6 +70,7 @@ def check_folder(folder: Path, *, overwrite: bool, nodes: int = 0, classes: int 
             f"{folder} holds a run already. Choose another folder with --out, or replace the run "
             "with --overwrite, which keeps the decisions made in it."
         )
+    has_decisions(folder / DECISIONS_FILE)  # a damaged store is refused
     _check_room(folder, _LEAST_ROOM + nodes * (_BYTES_PER_NODE + classes * _BYTES_PER_CELL))
 
 
@@ -133,7 +136,13 @@ def _fill(run: FitRun, folder: Path) -> None:
     write_table(predictions, folder / "predictions.csv")
     write_table(suspects, folder / SUSPECTS_FILE)
     decisions = run.decisions.decisions
-    corrected = corrected_table(run.evidence, decisions, suspects, method=method_name(type(model)))
+    corrected = corrected_table(
+        run.evidence,
+        decisions,
+        suspects,
+        method=method_name(type(model)),
+        is_trusted=model.quality().verdict != DISTRUST,
+    )
     write_table(corrected, folder / CORRECTED_FILE)
     _write_text(folder / EVIDENCE_FILE, "".join(f"{line}\n" for line in run.evidence_lines))
     if decisions:

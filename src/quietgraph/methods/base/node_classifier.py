@@ -41,6 +41,7 @@ from quietgraph.methods.base.assessment import (
     validation_temperature,
 )
 from quietgraph.methods.base.cache import Embedded
+from quietgraph.methods.base.device import find_device
 from quietgraph.methods.base.task import Fitted, Task, make_task
 from quietgraph.methods.base.two_stage import Decision, fit_two_stages, stage_parameters
 from quietgraph.params import (
@@ -141,6 +142,7 @@ class NodeClassifier(metaclass=Parameterised):
                 it a stratified fifth of the labels is held out.
         """
         check_parameters(self)
+        find_device(self.device)
         observation = observe(graph, labels, validation, seed=self.seed)
         task, self.classes_ = make_task(observation, self.seed)
         started = time.perf_counter()
@@ -335,9 +337,7 @@ class NodeClassifier(metaclass=Parameterised):
         return scores.cpu(), embeddings.cpu()
 
     def _device(self) -> torch.device:
-        if self.device == "auto":
-            return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        return torch.device(self.device)
+        return find_device(self.device)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "scores_"):

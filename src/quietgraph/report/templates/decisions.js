@@ -20,7 +20,7 @@ class Decisions {
   constructor(data, review) {
     this.data = data;
     this.key = `quietgraph:${data.run}`;
-    this.count = data.suspects.score.length;
+    this.count = data.suspects.p_wrong.length;
     this.ids = data.points.id;
     this.rowOf = new Map(this.ids.slice(0, this.count).map((id, row) => [id, row]));
     this.said = Array.from({ length: this.count }, () => new Map()); // by reviewer: choice, label, when

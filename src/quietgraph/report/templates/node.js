@@ -27,7 +27,7 @@ class NodeCard {
     this.the("suggested").textContent = this.decisions.suggested(row);
     const isSame = this.decisions.observed(row) === this.decisions.suggested(row);
     this.the("change").classList.toggle("same", isSame);
-    this.the("score").textContent = this.data.suspects.issue[row] ? "probably wrong" : "uncertain";
+    this.the("score").textContent = `${this.data.suspects.issue[row] ? "probably wrong" : "uncertain"} (${percent(this.data.suspects.p_wrong[row])})`;
     this.the("why").textContent = explain(this.data, row);
     this.showDecision();
     this.showEvidence(row);

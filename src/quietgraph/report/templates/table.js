@@ -20,7 +20,7 @@ class SuspectTable {
     for (const button of document.querySelectorAll("#suspects th button")) {
       button.addEventListener("click", () => this.sortBy(button.dataset.sort));
     }
-    for (const name of ["search", "class", "decided", "score"]) {
+    for (const name of ["search", "class", "decided", "p_wrong"]) {
       for (const event of ["input", "change"]) this.filter(name).addEventListener(event, () => { this.page = 0; this.refresh(); });
     }
     document.getElementById("clear").addEventListener("click", () => this.clearFilters());
@@ -34,7 +34,7 @@ class SuspectTable {
 
   clearFilters() {
     for (const name of ["search", "class", "decided"]) this.filter(name).value = "";
-    this.filter("score").value = -100;
+    this.filter("p_wrong").value = 0;
     this.order = { by: "queue", down: false };
     this.page = 0;
     this.refresh();
@@ -65,7 +65,7 @@ class SuspectTable {
     const { points, suspects, classes } = this.data;
     const label = this.filter("class").value;
     if (label !== "" && points.observed[row] !== Number(label) && suspects.suggested[row] !== Number(label)) return false;
-    if (suspects.score[row] < Number(this.filter("score").value) / 100) return false;
+    if (suspects.p_wrong[row] < Number(this.filter("p_wrong").value) / 100) return false;
     const decided = this.filter("decided").value;
     if (decided === "no" && this.decisions.mine(row)) return false;
     if (decided === "likely" && !suspects.issue[row]) return false;
@@ -100,7 +100,7 @@ class SuspectTable {
     document.getElementById("shown").textContent = words;
     document.getElementById("previous").disabled = this.page === 0;
     document.getElementById("next").disabled = start + PAGE >= total;
-    document.getElementById("score-words").textContent = (this.filter("score").value / 100).toFixed(2);
+    document.getElementById("p_wrong-words").textContent = `${this.filter("p_wrong").value} %`;
     this.mark();
     if (hadFocus) this.element(this.current)?.focus({ preventScroll: true });
   }
@@ -115,8 +115,8 @@ class SuspectTable {
     put("node", points.id[row]);
     put("observed", classes[points.observed[row]]);
     put("suggested", points.observed[row] === suspects.suggested[row] ? "—" : classes[suspects.suggested[row]]);
-    put("score", suspects.score[row].toFixed(3));
-    element.querySelector('[data-is="meter"]').style.setProperty("--share", (suspects.score[row] + 1) / 2);
+    put("p_wrong", percent(suspects.p_wrong[row]));
+    element.querySelector('[data-is="meter"]').style.setProperty("--share", suspects.p_wrong[row]);
     for (const voters of ["neighbours", "nearest"]) this.renderVotes(element, voters, row);
     if (suspects.wrong) put("wrong", suspects.wrong[row] ? "yes" : "no");
     element.classList.toggle("likely", Boolean(suspects.issue[row]));
