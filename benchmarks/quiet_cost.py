@@ -2,8 +2,8 @@
 
     python benchmarks/quiet_cost.py [--datasets cora,citeseer,amazon-photo] [--repeats 3]
 
-Both are fitted in turn, without a cache of embeddings, at 40 % symmetric noise, where `quiet` mends
-labels; the ratio of the median seconds counts.
+Both are fitted in turn, without a cache of embeddings, at 40 % symmetric noise, where `quiet`
+corrects labels; the ratio of the median seconds counts.
 """
 
 import argparse

@@ -47,7 +47,7 @@ def flip(right: Tensor, transition: Tensor, generator: torch.Generator) -> Tenso
 
 
 def symmetric(rate: float, num_classes: int) -> Tensor:
-    """Return the matrix that gives every wrong class the same chance."""
+    """Return the matrix that gives every wrong class the same probability."""
     matrix = torch.full((num_classes, num_classes), rate / (num_classes - 1))
     return matrix.fill_diagonal_(1 - rate)
 

@@ -2,7 +2,7 @@
 
     python studies/suspects.py --datasets cora,citeseer,digits --seeds 3000-3009 --rows rows.jsonl
 
-All labelled nodes, training and validation, are judged: area under the ROC curve, average
+All labelled nodes, training and validation, are scored: area under the ROC curve, average
 precision, and precision of the flagged labels. cleanlab gets out-of-fold probabilities of a GCN
 with the same folds (`--methods gcn`) or of scikit-learn's logistic regression on the attributes
 (always); its self-confidence and its normalised margin are both shown. Finished rows are kept.

@@ -159,7 +159,7 @@ CLASSIFICATION_MORE: Final = AccuracyTable(
 )
 HETEROPHILIC: Final = AccuracyTable(
     "heterophilic",
-    "Graphs of unlike neighbours, with TEDGCN as the encoder",
+    "Heterophilous graphs, with TEDGCN as the encoder",
     _whole("texas", "chameleon", smoke=("texas",)),
     _whole("tedgcn", *_TED, *_FEW, smoke=("tedgcn", *_TED)),
     Extent(("none", "symmetric:0.8"), _STUDY, (*NOISES, *_MILD)),
