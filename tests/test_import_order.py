@@ -6,7 +6,17 @@ from pathlib import Path
 import quietgraph
 
 ROOT = Path(quietgraph.__file__).parent
-CORE = ("errors", "types", "rng", "params", "progress", "files", "sqlite_file")
+CORE = (
+    "errors",
+    "types",
+    "rng",
+    "params",
+    "progress",
+    "extras",
+    "callbacks",
+    "files",
+    "sqlite_file",
+)
 STAGES = (
     "graph",
     "data",

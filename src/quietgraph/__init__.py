@@ -8,6 +8,7 @@ model.fit(data.graph, data.labels, validation=data.split.validation)
 model.predict()
 """
 
+import logging
 from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,6 @@ from quietgraph.errors import (
     InvalidGraphError,
     InvalidLabelsError,
     InvalidParameterError,
-    NotFittedError,
     NotInductiveError,
     QuietgraphError,
     UnknownNameError,
@@ -26,6 +26,7 @@ from quietgraph.errors import (
 )
 
 if TYPE_CHECKING:
+    from quietgraph import callbacks, model_selection
     from quietgraph.data.annotation_tables import read_annotations
     from quietgraph.data.annotations import Annotations
     from quietgraph.data.load import load
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from quietgraph.methods import METHODS, NodeClassifier, get_method, load_model, register
     from quietgraph.methods.attention.gfsa import GFSA
     from quietgraph.methods.attention.hongat import HONGAT
+    from quietgraph.methods.base.scikit_learn import NotFittedError
     from quietgraph.methods.consistency.cgnn import CGNN
     from quietgraph.methods.consistency.crgnn import CRGNN
     from quietgraph.methods.gcn.gce import GCE
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from quietgraph.methods.tedgcn import TEDGCN
 
 __version__ = version("quietgraph")
+logging.getLogger("quietgraph").addHandler(logging.NullHandler())  # silent until asked
 
 # Imported when first used: a script that needs one thing does not wait for torch or the others.
 _LATER = {
@@ -67,6 +70,7 @@ _LATER = {
     "METHODS": "quietgraph.methods",
     "NodeClassifier": "quietgraph.methods",
     "NoiseSetting": "quietgraph.data.noise_setting",
+    "NotFittedError": "quietgraph.methods.base.scikit_learn",
     "Observation": "quietgraph.data.observation",
     "apply_noise": "quietgraph.data.noise",
     "block_model": "quietgraph.graph",
@@ -78,6 +82,7 @@ _LATER = {
     "read_graph": "quietgraph.graph.io",
     "register": "quietgraph.methods",
 }
+_MODULES = ("callbacks", "model_selection")
 
 __all__ = [
     "ARIEL",
@@ -120,9 +125,11 @@ __all__ = [
     "UnwritablePathError",
     "apply_noise",
     "block_model",
+    "callbacks",
     "get_method",
     "load",
     "load_model",
+    "model_selection",
     "parse_noise",
     "read_annotations",
     "read_graph",
@@ -134,6 +141,8 @@ def __getattr__(name: str) -> Any:
     """Give the names above; those of estimators come from the registry of methods."""
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
+    if name in _MODULES:
+        return import_module(f"quietgraph.{name}")
     if name in __all__:
         registry = import_module("quietgraph.methods.registry")
         return registry.method_of_class(name)

@@ -20,10 +20,6 @@ class InvalidParameterError(QuietgraphError, ValueError):
     """A parameter of a method, a noise setting or a command is out of its range."""
 
 
-class NotFittedError(QuietgraphError, AttributeError):
-    """Something was asked of an estimator before `fit`."""
-
-
 class NotInductiveError(QuietgraphError):
     """A method that answers only for the graph it was fitted on was given another one."""
 

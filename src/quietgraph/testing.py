@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from quietgraph.errors import InvalidParameterError, NotFittedError, NotInductiveError
+from quietgraph.errors import InvalidParameterError, NotInductiveError
 from quietgraph.graph import Graph, LabelledGraph, block_model
 from quietgraph.methods import NodeClassifier, Task, load_model
+from quietgraph.methods.base.scikit_learn import NotFittedError
 from quietgraph.params import parameters
 
 Method = type[NodeClassifier]

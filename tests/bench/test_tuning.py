@@ -13,7 +13,6 @@ import torch
 from command_line import call, printed
 from quietgraph.bench import protocol
 from quietgraph.bench.cross_validation import cross_validated_accuracy, paper_grid
-from quietgraph.bench.extras import MissingExtraError
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.search_space import Options, Span, parse_space, usual_space
 from quietgraph.bench.trial_store import Trial
@@ -31,6 +30,7 @@ from quietgraph.errors import (
     UnreadableFileError,
     UnwritablePathError,
 )
+from quietgraph.extras import MissingExtraError
 from quietgraph.methods import get_method
 from quietgraph.methods.gcn.gcn import GCN
 from quietgraph.methods.low_rank.gcl_lrr import GCLLRR

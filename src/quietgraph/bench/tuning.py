@@ -9,7 +9,6 @@ from typing import Any, Final
 import torch
 
 from quietgraph.bench.cross_validation import cross_validated_accuracy
-from quietgraph.bench.extras import import_extra
 from quietgraph.bench.metrics import accuracy
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.record import canonical_json
@@ -18,6 +17,7 @@ from quietgraph.bench.trial_store import Trial, distributions, finished_trials, 
 from quietgraph.bench.variant import Variant
 from quietgraph.data.noise_setting import NoiseSetting
 from quietgraph.errors import QuietgraphError, UnknownNameError
+from quietgraph.extras import import_extra
 from quietgraph.rng import derive_seed
 from quietgraph.types import UNKNOWN
 

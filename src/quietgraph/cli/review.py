@@ -9,9 +9,9 @@ from typing import Final
 
 from rich.markup import escape
 
-from quietgraph.bench.extras import MissingExtraError
 from quietgraph.cli.console import results, say
 from quietgraph.errors import UnreadableFileError, UnwritablePathError
+from quietgraph.extras import MissingExtraError
 from quietgraph.files import write_file
 from quietgraph.report.run_files import DECISIONS_FILE
 from quietgraph.review.access import is_loopback

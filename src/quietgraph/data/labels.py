@@ -13,15 +13,7 @@ from quietgraph.types import UNKNOWN, Labels, Mask
 
 def encode_labels(labels: Any, num_nodes: int) -> tuple[Labels, np.ndarray[Any, Any]]:
     """Return class codes [nodes] and the sorted label values; -1, None and NaN are unknown."""
-    values = _label_array(labels)
-    if values.ndim != 1 or len(values) != num_nodes:
-        raise InvalidLabelsError(
-            f"labels must have one entry per node ({num_nodes}), got shape {values.shape}. "
-            "Mark unlabelled nodes with -1."
-        )
-    missing = pd.isna(values)
-    known = ~missing
-    known[~missing] = [not _is_minus_one(value) for value in values[~missing]]
+    values, known = known_labels(labels, num_nodes)
     if not known.any():
         raise InvalidLabelsError("no node has a label. Give labels to some nodes of each class.")
     try:
@@ -43,6 +35,20 @@ def encode_labels(labels: Any, num_nodes: int) -> tuple[Labels, np.ndarray[Any, 
     codes = torch.full((num_nodes,), UNKNOWN, dtype=torch.int64)
     codes[torch.from_numpy(known)] = torch.from_numpy(found.astype(np.int64))
     return codes, classes
+
+
+def known_labels(labels: Any, num_nodes: int) -> tuple[np.ndarray[Any, Any], Any]:
+    """Return labels as objects [nodes] and which of them are known [nodes] bool."""
+    values = _label_array(labels)
+    if values.ndim != 1 or len(values) != num_nodes:
+        raise InvalidLabelsError(
+            f"labels must have one entry per node ({num_nodes}), got shape {values.shape}. "
+            "Mark unlabelled nodes with -1."
+        )
+    missing = pd.isna(values)
+    known = ~missing
+    known[~missing] = [not _is_minus_one(value) for value in values[~missing]]
+    return values, known
 
 
 def labels_of_pyg(data: Any) -> tuple[Any, Mask | None]:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
+from quietgraph.callbacks import Epoch, report_epoch
 from quietgraph.embed.adam import Adam
 from quietgraph.embed.scale.checkpoint import Checkpoints, Snapshot, restore_state, state_of
 from quietgraph.embed.scale.distributed import ALONE, World
@@ -221,6 +222,8 @@ class _Loop:
             if self.score is not None:
                 self.best_state = copy.deepcopy(self.module.state_dict())
         progress.epoch, progress.step, progress.sums = progress.epoch + 1, 0, {}
+        if self.world.is_first:
+            report_epoch(Epoch(self.what, progress.epoch, self.schedule.epochs, record))
 
     def _write(self, recovery: Recovery) -> None:
         progress: dict[str, Any] = {**vars(self.progress)}

@@ -16,11 +16,11 @@ import pytest
 from quietgraph.bench.engines import ray as ray_engine
 from quietgraph.bench.engines.ray import RayEngine, UnreachableClusterError
 from quietgraph.bench.engines.worker import carry_out
-from quietgraph.bench.extras import MissingExtraError
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.record import Record
 from quietgraph.bench.runner import run_sweep
 from quietgraph.bench.store import Store
+from quietgraph.extras import MissingExtraError
 
 QUICK = "gcn:epochs=5:hidden=8"
 DIVERGING = "gcn:learning_rate=1e30"

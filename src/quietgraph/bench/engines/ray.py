@@ -15,11 +15,11 @@ from typing import Any
 import psutil
 
 from quietgraph.bench.engines.worker import BEGUN, carry_out
-from quietgraph.bench.extras import import_extra
 from quietgraph.bench.grid import RunQueue
 from quietgraph.bench.protocol import Run, failure
 from quietgraph.bench.record import Record
 from quietgraph.errors import QuietgraphError
+from quietgraph.extras import import_extra
 
 _POLL_SECONDS = 0.1
 _WAIT_SECONDS = 5.0  # for a cluster to answer

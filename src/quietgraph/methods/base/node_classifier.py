@@ -1,16 +1,17 @@
 """The estimator every method is: checks, seeds, predictions, suspects, parameters."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
 
+from quietgraph.callbacks import Follower, follow, logger
 from quietgraph.classify import suspect_table
 from quietgraph.classify.calibration import calibrated
 from quietgraph.classify.label_issues.noise import estimate_noise
@@ -28,7 +29,6 @@ from quietgraph.diagnose import Diagnosis, diagnose_embedding
 from quietgraph.errors import (
     InvalidGraphError,
     InvalidParameterError,
-    NotFittedError,
     NotInductiveError,
     UnknownNameError,
 )
@@ -47,6 +47,7 @@ from quietgraph.methods.base.two_stage import Decision, fit_two_stages, stage_pa
 from quietgraph.params import (
     Parameterised,
     check_parameters,
+    check_value,
     current_names,
     param,
     parameters,
@@ -131,7 +132,15 @@ class NodeClassifier(metaclass=Parameterised):
         """Whether `predict` takes graphs not seen in `fit`."""
         return cls._apply is not NodeClassifier._apply
 
-    def fit(self, graph: Any, labels: Any = None, validation: Any = None) -> Self:
+    def fit(
+        self,
+        graph: Any,
+        labels: Any = None,
+        validation: Any = None,
+        *,
+        callbacks: Iterable[Follower] = (),
+        verbose: int = 0,
+    ) -> Self:
         """Learn from a graph and its partly wrong labels.
 
         Args:
@@ -140,14 +149,21 @@ class NodeClassifier(metaclass=Parameterised):
             labels: One entry per node, in any type; -1, None or NaN = unknown.
             validation: Mask or indices of labelled nodes that are held out for choices; without
                 it a stratified fifth of the labels is held out.
+            callbacks: Objects of `quietgraph.callbacks`, or functions of an `Epoch`.
+            verbose: 1 shows every tenth of the epochs on stderr, 2 each.
         """
         check_parameters(self)
         find_device(self.device)
         observation = observe(graph, labels, validation, seed=self.seed)
         task, self.classes_ = make_task(observation, self.seed)
         started = time.perf_counter()
-        self._keep(self._run(task), task)
-        self.seconds_ = time.perf_counter() - started
+        with follow(self, callbacks, verbose=verbose):
+            logger.info(
+                "fit %s on %s with %d labels", self, task.graph, int(observation.known.sum())
+            )
+            self._keep(self._run(task), task)
+            self.seconds_ = time.perf_counter() - started
+            logger.info("fitted in %.1f s", self.seconds_)
         return self
 
     def predict(self, graph: Any = None, *, abstain: float | None = None) -> np.ndarray[Any, Any]:
@@ -177,6 +193,20 @@ class NodeClassifier(metaclass=Parameterised):
         classes, and so `predict`, does not change.
         """
         return calibrated(self._scores(graph), self.temperature_).numpy()
+
+    def score(self, graph: Any = None, labels: Any = None, sample_weight: Any = None) -> float:
+        """Return the fraction of the known labels that is predicted (accuracy).
+
+        Score only labels that `fit` has not seen; `quality()` does so for those of `fit`.
+
+        Args:
+            graph: The graph of `fit` (or None), or another one for inductive methods.
+            labels: One entry per node; -1, None or NaN = unknown, which is not scored.
+            sample_weight: One weight per node.
+        """
+        from quietgraph.methods.base.scikit_learn import score_accuracy  # noqa: PLC0415  (slow)
+
+        return score_accuracy(self, graph, labels, sample_weight)
 
     def embed(self, graph: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
         """Return the embeddings of a graph not seen in fit [nodes, dim]."""
@@ -261,13 +291,24 @@ class NodeClassifier(metaclass=Parameterised):
 
     def set_params(self, **values: Any) -> Self:
         """Change parameters by name; unknown names and values out of range are refused."""
-        known = parameters(type(self))
-        for name, value in current_names(type(self), values).items():
+        known, current = parameters(type(self)), current_names(type(self), values)
+        for name, value in current.items():  # all are checked before any is set
             if name not in known:
                 raise UnknownNameError(f"parameter of {type(self).__name__}", name, known)
+            check_value(known[name], value)
+        for name, value in current.items():
             setattr(self, name, value)
-        check_parameters(self)
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn asks about an estimator."""
+        from quietgraph.methods.base.scikit_learn import classifier_tags  # noqa: PLC0415  (slow)
+
+        return classifier_tags()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether `fit` was called, as `sklearn.utils.validation.check_is_fitted` asks."""
+        return hasattr(self, "scores_")
 
     def save(self, folder: str | Path) -> Path:
         """Write the fitted model to a folder, as JSON and safetensors (nothing that can run).
@@ -341,11 +382,16 @@ class NodeClassifier(metaclass=Parameterised):
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "scores_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted. Call fit first.")
+            self._refuse(f"this {type(self).__name__} is not fitted. Call fit first.")
 
     def _check_graph_is_here(self) -> None:
         if self.loaded_:
-            raise NotFittedError(
+            self._refuse(
                 f"suspects need the graph, which this loaded {type(self).__name__} does not hold. "
                 "Fit again, or call suspects() before save."
             )
+
+    def _refuse(self, sentence: str) -> NoReturn:
+        from quietgraph.methods.base.scikit_learn import NotFittedError  # noqa: PLC0415  (slow)
+
+        raise NotFittedError(sentence)

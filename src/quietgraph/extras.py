@@ -5,7 +5,13 @@ from types import ModuleType
 
 from quietgraph.errors import QuietgraphError
 
-_EXTRAS = {"ray": "ray", "optuna": "tune"}  # package: extra of quietgraph
+# Package or module: extra of quietgraph.
+_EXTRAS = {
+    "ray": "ray",
+    "optuna": "tune",
+    "torch.utils.tensorboard": "tensorboard",
+    "mlflow": "mlflow",
+}
 
 
 class MissingExtraError(QuietgraphError, ImportError):

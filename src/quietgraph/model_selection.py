@@ -1,0 +1,204 @@
+"""Cross-validation and search over labelled nodes, with scikit-learn's splitters and scorers.
+
+from quietgraph.model_selection import GridSearch, cross_val_score
+
+cross_val_score(qg.GCN(), graph, labels, cv=5)
+GridSearch(qg.GCN(), {"hidden": [16, 64]}).fit(graph, labels).best_params_
+
+A fold hides the labels of its nodes; the nodes themselves and their edges stay in the graph, as in
+every transductive task. Scores are agreement with observed labels, of which some may be wrong.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import model_selection as sklearn_selection
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from quietgraph.data.labels import known_labels
+from quietgraph.graph import Graph
+from quietgraph.methods import EmbeddingCache, NodeClassifier, use_cache
+
+__all__ = [
+    "GridSearch",
+    "NodeEstimator",
+    "cross_val_predict",
+    "cross_val_score",
+    "labelled_nodes",
+]
+
+
+class NodeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A node classifier whose samples are node indices, for any tool of scikit-learn.
+
+    `fit(nodes, labels)` learns from the labels of these nodes on the whole graph, and
+    `predict(nodes)` answers for these, so that `GridSearchCV`, `learning_curve` and the splitters
+    of scikit-learn work on nodes.
+    """
+
+    def __init__(self, model: NodeClassifier, graph: Graph) -> None:
+        self.model, self.graph = model, graph
+
+    def fit(self, nodes: Any, labels: Any) -> Self:
+        """Learn from the labels of some nodes."""
+        every = np.full(self.graph.num_nodes, None, dtype=object)
+        every[np.asarray(nodes)] = labels
+        self.model_ = clone(self.model).fit(self.graph, every)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict(self, nodes: Any) -> NDArray[Any]:
+        """Return the likeliest label of some nodes [nodes]."""
+        check_is_fitted(self)
+        answers: NDArray[Any] = self.model_.predict()[np.asarray(nodes)]
+        return answers
+
+    def predict_proba(self, nodes: Any) -> NDArray[np.float64]:
+        """Return the probabilities of some nodes [nodes, classes]."""
+        check_is_fitted(self)
+        return np.asarray(self.model_.predict_proba()[np.asarray(nodes)])
+
+    def __sklearn_clone__(self) -> "NodeEstimator":
+        # A graph never changes: copies share it, and with it what was computed from it.
+        return NodeEstimator(clone(self.model), self.graph)
+
+
+def labelled_nodes(graph: Graph, labels: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Return the indices of the nodes with a known label, and these labels: samples and targets."""
+    values, known = known_labels(labels, graph.num_nodes)
+    return np.flatnonzero(known), np.array(list(values[known]))
+
+
+def cross_val_score(
+    model: NodeClassifier, graph: Graph, labels: Any, *, cv: Any = 5, **options: Any
+) -> NDArray[np.float64]:
+    """Return one score per fold, each from a fit that did not see the labels of the fold.
+
+    Args:
+        model: It is cloned for every fold; each fit holds out a fifth of its labels for choices.
+        graph: Without labels.
+        labels: One entry per node; -1, None or NaN = unknown.
+        cv: Number of stratified, shuffled folds, a splitter of scikit-learn over the labelled
+            nodes, or pairs of positions in `labelled_nodes`.
+        options: As `sklearn.model_selection.cross_val_score` takes them: scoring (default
+            accuracy), groups, n_jobs, verbose, error_score.
+    """
+    nodes, targets = labelled_nodes(graph, labels)
+    estimator = NodeEstimator(model, graph)
+    with shared_embeddings():
+        return np.asarray(
+            sklearn_selection.cross_val_score(
+                estimator, nodes, targets, cv=_splitter(cv, model), **options
+            )
+        )
+
+
+def cross_val_predict(
+    model: NodeClassifier, graph: Graph, labels: Any, *, cv: Any = 5, **options: Any
+) -> NDArray[Any]:
+    """Return, for each of the `labelled_nodes`, the prediction of a fit without its label.
+
+    Args:
+        model: As for `cross_val_score`.
+        graph: Without labels.
+        labels: One entry per node; -1, None or NaN = unknown.
+        cv: As for `cross_val_score`.
+        options: As `sklearn.model_selection.cross_val_predict` takes them: method
+            (`predict_proba`), groups, n_jobs, verbose.
+    """
+    nodes, targets = labelled_nodes(graph, labels)
+    estimator = NodeEstimator(model, graph)
+    with shared_embeddings():
+        return np.asarray(
+            sklearn_selection.cross_val_predict(
+                estimator, nodes, targets, cv=_splitter(cv, model), **options
+            )
+        )
+
+
+class GridSearch(BaseEstimator):  # type: ignore[misc]
+    """Search over parameters by cross-validation on the labelled nodes; `GridSearchCV` for graphs.
+
+    Attributes:
+        best_params_: The setting with the best mean score.
+        best_score_: That score.
+        best_estimator_: The model fitted with it on all labels, unless `refit` is False.
+        cv_results_: As in scikit-learn; `pandas.DataFrame(search.cv_results_)` is a table.
+    """
+
+    def __init__(
+        self,
+        model: NodeClassifier,
+        param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
+        *,
+        cv: Any = 5,
+        scoring: Any = None,
+        refit: bool = True,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.model, self.param_grid, self.cv, self.scoring = model, param_grid, cv, scoring
+        self.refit, self.n_jobs, self.verbose = refit, n_jobs, verbose
+
+    def fit(self, graph: Graph, labels: Any, *, groups: Any = None) -> Self:
+        """Score every setting, keep the best one, and fit it on all labels."""
+        nodes, targets = labelled_nodes(graph, labels)
+        grids = [self.param_grid] if isinstance(self.param_grid, Mapping) else self.param_grid
+        search = sklearn_selection.GridSearchCV(
+            NodeEstimator(self.model, graph),
+            [{f"model__{name}": values for name, values in grid.items()} for grid in grids],
+            cv=_splitter(self.cv, self.model),
+            scoring=self.scoring,
+            refit=self.refit,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+            error_score="raise",
+        )
+        with shared_embeddings():
+            search.fit(nodes, targets, groups=groups)
+        self.best_params_ = _plain(search.best_params_)
+        self.best_score_, self.best_index_ = float(search.best_score_), search.best_index_
+        results = {name.replace("model__", ""): one for name, one in search.cv_results_.items()}
+        self.cv_results_ = {**results, "params": [_plain(one) for one in results["params"]]}
+        if self.refit:
+            self.best_estimator_ = search.best_estimator_.model_
+            self.classes_ = self.best_estimator_.classes_
+        return self
+
+    def predict(self, graph: Any = None) -> NDArray[Any]:
+        """Return the predictions of the best model [nodes]."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.predict(graph))
+
+    def predict_proba(self, graph: Any = None) -> NDArray[np.float64]:
+        """Return the probabilities of the best model [nodes, classes]."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.predict_proba(graph))
+
+    def score(self, graph: Any = None, labels: Any = None) -> float:
+        """Return the accuracy of the best model on labels that it has not seen."""
+        check_is_fitted(self, "best_estimator_")
+        return float(self.best_estimator_.score(graph, labels))
+
+
+@contextmanager
+def shared_embeddings() -> Iterator[None]:
+    """Learn embeddings that no label touches once for all fits inside the block."""
+    with tempfile.TemporaryDirectory() as folder, use_cache(EmbeddingCache(Path(folder))):
+        yield
+
+
+def _splitter(cv: Any, model: NodeClassifier) -> Any:
+    if not isinstance(cv, int):
+        return cv
+    return sklearn_selection.StratifiedKFold(cv, shuffle=True, random_state=model.seed)
+
+
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name.removeprefix("model__"): value for name, value in settings.items()}
