@@ -32,6 +32,7 @@ from quietgraph.embed.scale.distributed import ALONE, World, join_world
 from quietgraph.embed.scale.partitions import count_partitions, make_plan
 from quietgraph.graph import LabelledGraph, block_model
 from quietgraph.methods.low_rank.contrast import LowRankContrast
+from quietgraph.methods.low_rank.encoder import contrast_settings, new_encoder
 from scale_arithmetic import Cluster, show_cluster
 
 FEATURES, DEGREE, CLASSES = 128, 10, 10
@@ -65,7 +66,7 @@ def measure_fit(num_nodes: int, epochs: int, partitions: int) -> dict[str, float
     total = time.perf_counter() - started
     seconds = [record["seconds"] for record in model.history_]
     epoch = float(np.median(np.diff(seconds)))
-    encoder = model._encoder(FEATURES, 0)
+    encoder = new_encoder(model, FEATURES, 0)
     started = time.perf_counter()
     encode_in_blocks(encoder, drawn.graph, feature_norm="l2")
     encoding = time.perf_counter() - started
@@ -134,9 +135,9 @@ def measure_floor(num_nodes: int, way: str, partitions: int) -> dict[str, float]
 
 def _epoch_in_partitions(graph: qg.Graph, partitions: int) -> Callable[[], None]:
     model = _model(partitions)
-    encoder = model._encoder(graph.num_features, 0)
+    encoder = new_encoder(model, graph.num_features, 0)
     plan = make_plan(graph, partitions, seed=0)
-    trainer = ContrastTrainer(graph, encoder, model._settings(), plan, model.feature_norm)
+    trainer = ContrastTrainer(graph, encoder, contrast_settings(model), plan, model.feature_norm)
     optimiser = Adam([{"params": encoder.parameters()}], learning_rate=1e-3)
 
     def epoch() -> None:
@@ -173,12 +174,12 @@ def measure_ranks(num_nodes: int, partitions: int, epochs: int, world: World) ->
     """Training alone, of pairs of partitions, by the processes of this world."""
     graph = make_graph(num_nodes).graph
     model = _model(partitions, epochs + 1)
-    encoder = model._encoder(graph.num_features, 0)
+    encoder = new_encoder(model, graph.num_features, 0)
     plan = make_plan(graph, partitions, per_step=2, world=world, seed=0)
     history = train_embeddings(
         graph,
         encoder,
-        model._settings(),
+        contrast_settings(model),
         Schedule(epochs + 1, 1e-3, 1e-5),
         plan=plan,
         feature_norm="l2",

@@ -201,7 +201,7 @@ def test_ctrl_c_during_a_fit_writes_nothing_and_exits_130(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("quietgraph.methods.low_rank.contrast.train_embeddings", interrupted)
+    monkeypatch.setattr("quietgraph.methods.low_rank.encoder.train_embeddings", interrupted)
     code, out, err = call("fit", "sbm", *QUICK, "--out", "run")
     assert code == 130
     assert out == ""

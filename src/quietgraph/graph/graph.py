@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import scipy.sparse
@@ -12,15 +12,17 @@ import torch
 from torch import Tensor
 
 from quietgraph.errors import InvalidGraphError
-from quietgraph.graph.sparse import CSR
+from quietgraph.graph.checks import (
+    check_edges,
+    check_features,
+    check_same_count,
+    check_weights,
+    fold_edges,
+    node_attribute,
+)
+from quietgraph.graph.sparse import CSR, Features
 
-Features: TypeAlias = Tensor | CSR  # [nodes, features] float32, dense or sparse
 _Value = TypeVar("_Value")
-
-_SPARSE_BELOW = 0.15  # fraction of non-zeros under which a sparse product is the faster one
-_SPARSE_FROM = 64  # columns from which sparsity is worth its bookkeeping
-_LARGEST = float(np.finfo(np.float32).max)
-_SMALLEST = float(np.finfo(np.float32).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +48,11 @@ class Graph:
             edges: Pairs of node indices [2, edges] or [edges, 2]; direction does not matter.
             weights: One positive number per edge [edges]; every edge counts 1 without it.
         """
-        checked = _check_features(features)
+        checked = check_features(features)
         num_nodes = checked.shape[0]
         pairs = check_edges(edges, num_nodes)
         values = check_weights(weights, pairs.shape[1])
-        adjacency, notes = _fold(pairs, values, num_nodes)
+        adjacency, notes = fold_edges(pairs, values, num_nodes)
         return cls(checked, adjacency, notes)
 
     @classmethod
@@ -61,7 +63,7 @@ class Graph:
             raise InvalidGraphError(
                 f"the adjacency matrix must be square, got {matrix.shape[0]} x {matrix.shape[1]}."
             )
-        _check_same_count(matrix.shape[0], features)
+        check_same_count(matrix.shape[0], features)
         edges = np.vstack([matrix.row, matrix.col])
         return cls.from_arrays(features, edges, weights=matrix.data)
 
@@ -90,13 +92,13 @@ class Graph:
         """
         position = {node: index for index, node in enumerate(source.nodes)}
         if isinstance(features, str):
-            features = _node_attribute(source, features)
+            features = node_attribute(source, features)
         pairs = [(position[a], position[b]) for a, b in source.edges()]
         edges = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
         weights = None
         if weight is not None:
             weights = [attributes.get(weight, 1.0) for _, _, attributes in source.edges(data=True)]
-        _check_same_count(len(position), features)
+        check_same_count(len(position), features)
         return cls.from_arrays(features, edges, weights=weights)
 
     @classmethod
@@ -197,152 +199,3 @@ class Graph:
         return (
             f"Graph(nodes={self.num_nodes}, edges={self.num_edges}, features={self.num_features})"
         )
-
-
-def _check_features(features: Any) -> Features:
-    if isinstance(features, CSR):
-        matrix: Any = features.to_scipy()
-    elif isinstance(features, Tensor) and features.layout != torch.strided:
-        coo = features.detach().cpu().to_sparse().coalesce()
-        entries = (coo.values().numpy(), tuple(coo.indices().numpy()))
-        matrix = scipy.sparse.coo_matrix(entries, shape=tuple(coo.shape))
-    elif scipy.sparse.issparse(features):
-        matrix = features
-    else:
-        matrix = _dense_features(features)
-    if len(matrix.shape) != 2 or 0 in matrix.shape:
-        raise InvalidGraphError(
-            "features must be a matrix with at least one node and one column [nodes, features], "
-            f"got shape {tuple(matrix.shape)}."
-        )
-    return _checked_storage(matrix)
-
-
-def _dense_features(features: Any) -> Any:
-    raw = features.detach().cpu().numpy() if isinstance(features, Tensor) else features
-    try:
-        return _as_float(np.asarray(raw))
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidGraphError(
-            f"features must be numbers [nodes, features]: {error}. "
-            "Encode text and categories first."
-        ) from error
-
-
-def _as_float(raw: Any) -> Any:
-    """Return numbers as floats; 64-bit ones stay so until their range is checked."""
-    return raw if raw.dtype in (np.float32, np.float64) else raw.astype(np.float64)
-
-
-def _checked_storage(matrix: Any) -> Features:
-    """Return the features dense or sparse, whichever computes faster, all finite."""
-    sparse_in = scipy.sparse.issparse(matrix)
-    stored = matrix.tocsr().data if sparse_in else matrix
-    finite = np.isfinite(stored)
-    large = finite & (np.abs(stored) > _LARGEST)
-    if large.any():
-        raise InvalidGraphError(
-            f"features must lie within the range of 32-bit floats, got {stored[large][0]:g} "
-            f"({int(large.sum())} such entries). Scale them first."
-        )
-    if not finite.all():
-        where = ""
-        if not sparse_in:
-            row, column = np.argwhere(~finite)[0]
-            where = f" (first at node {row}, column {column})"
-        raise InvalidGraphError(
-            f"features must be finite, got {int((~finite).sum())} NaN or infinite entries{where}. "
-            "Replace or drop them first."
-        )
-    count = matrix.count_nonzero() if sparse_in else np.count_nonzero(matrix)
-    size = matrix.shape[0] * matrix.shape[1]
-    if matrix.shape[1] >= _SPARSE_FROM and count < _SPARSE_BELOW * size:
-        return CSR.from_scipy(matrix)
-    return torch.from_numpy(np.array(matrix.toarray() if sparse_in else matrix, dtype=np.float32))
-
-
-def check_edges(edges: Any, num_nodes: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return pairs of node indices [2, edges]; raise where they are something else."""
-    raw = np.asarray(edges.detach().cpu() if isinstance(edges, Tensor) else edges)
-    if raw.size == 0:
-        return np.empty((2, 0), dtype=np.int64)
-    if raw.ndim != 2 or 2 not in raw.shape:
-        raise InvalidGraphError(
-            f"edges must be pairs of node indices [2, edges], got shape {raw.shape}."
-        )
-    if not np.issubdtype(raw.dtype, np.integer):
-        raise InvalidGraphError(
-            f"edges must be whole numbers (node indices), got {raw.dtype}. "
-            "Map node names to 0 ... nodes - 1 first."
-        )
-    pairs = raw.astype(np.int64) if raw.shape[0] == 2 else raw.astype(np.int64).T
-    outside = (pairs < 0) | (pairs >= num_nodes)
-    if outside.any():
-        raise InvalidGraphError(
-            f"edge ids must lie in 0 ... {num_nodes - 1}, got {pairs[outside][0]} "
-            f"({int(outside.any(axis=0).sum())} such edges)."
-        )
-    return pairs
-
-
-def check_weights(weights: Any, num_edges: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return one positive weight per edge [edges], 1 where none are given."""
-    if weights is None:
-        return np.ones(num_edges)
-    raw = weights.detach().cpu() if isinstance(weights, Tensor) else weights
-    try:
-        values = np.asarray(raw, dtype=np.float64).reshape(-1)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidGraphError(f"edge weights must be numbers: {error}.") from error
-    if len(values) != num_edges:
-        raise InvalidGraphError(
-            f"weights must have one entry per edge ({num_edges}), got {len(values)}."
-        )
-    if not ((values >= _SMALLEST) & (values <= _LARGEST)).all():  # also false for NaN
-        raise InvalidGraphError(
-            "edge weights must be positive and finite as 32-bit floats (below 3.4e38). "
-            "Leave out edges of weight 0."
-        )
-    return values
-
-
-def _fold(pairs: Any, values: Any, num_nodes: int) -> tuple[CSR, tuple[str, ...]]:
-    """Return the symmetric adjacency; of parallel edges the heaviest stays."""
-    loops = pairs[0] == pairs[1]
-    kept, weights = pairs[:, ~loops], values[~loops]
-    low, high = kept.min(axis=0, initial=num_nodes), kept.max(axis=0, initial=-1)
-    order = np.lexsort((-weights, high, low))
-    low, high, weights = low[order], high[order], weights[order]
-    first = np.ones(len(low), dtype=bool)
-    first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
-    low, high, weights = low[first], high[first], weights[first]
-    matrix = scipy.sparse.coo_matrix(
-        (np.r_[weights, weights], (np.r_[low, high], np.r_[high, low])),
-        shape=(num_nodes, num_nodes),
-    )
-    return CSR.from_scipy(matrix), fold_notes(int(loops.sum()), len(first), int(first.sum()))
-
-
-def fold_notes(loops: int, edges: int, kept: int) -> tuple[str, ...]:
-    """Return in words what became of the edges: self-loops, edges beside these, those kept."""
-    notes = [f"{loops} self-loops removed"] if loops else []
-    if edges != kept:
-        notes.append(f"repeated or opposite edges merged: {edges} given, {kept} kept")
-    return tuple(notes)
-
-
-def _node_attribute(source: Any, name: str) -> Any:
-    rows = [attributes.get(name) for _, attributes in source.nodes(data=True)]
-    missing = sum(row is None for row in rows)
-    if missing:
-        raise InvalidGraphError(
-            f"every node must have the attribute '{name}', {missing} have not. "
-            "Name another attribute or hand over a feature matrix."
-        )
-    return np.array(rows, dtype=np.float32).reshape(len(rows), -1)
-
-
-def _check_same_count(num_nodes: int, features: Any) -> None:
-    rows = features.shape[0] if hasattr(features, "shape") else len(features)
-    if rows != num_nodes:
-        raise InvalidGraphError(f"features must have one row per node ({num_nodes}), got {rows}.")

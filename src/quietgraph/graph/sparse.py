@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse
 import torch
 from torch import Tensor
+
+_SPARSE_BELOW: Final = 0.15  # fraction of non-zeros under which a sparse product is the faster one
+SPARSE_FROM: Final = 64  # columns from which sparsity is worth its bookkeeping
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,3 +125,11 @@ class CSR:
         return CSR(
             self.row_pointer.to(device), self.columns.to(device), self.values.to(device), self.shape
         )
+
+
+Features: TypeAlias = Tensor | CSR  # [nodes, features] float32, dense or sparse
+
+
+def is_sparse(filled: int, size: int, width: int) -> bool:
+    """Whether features are better kept sparse: so many entries of so many, in so many columns."""
+    return width >= SPARSE_FROM and filled < _SPARSE_BELOW * size

@@ -189,7 +189,7 @@ def test_a_copy_of_the_label_and_rare_classes_are_pointed_out(tmp_path: Path) ->
     nodes = pd.DataFrame(rows, columns=["id", "other", "code", "label"])
     edges = pd.DataFrame({"source": nodes["id"][:-1], "target": nodes["id"][1:].tolist()})
     notes = read_graph(nodes=nodes, edges=edges).understood.notes
-    assert any("column code tells 98% of the labels by itself" in note for note in notes)
+    assert any("column code alone predicts 98% of the labels" in note for note in notes)
     assert any("--column code=ignore" in note for note in notes)
     assert not any("column other" in note for note in notes)
     assert any("1 of 4 classes have fewer than 5 labels (rare)" in note for note in notes)

@@ -8,7 +8,7 @@ import quietgraph as qg
 from quietgraph.methods import s2gc
 from quietgraph.methods.base.supervised_partitions import forward_in_blocks
 from quietgraph.methods.graphcl import graphcl
-from quietgraph.methods.low_rank import contrast as low_rank
+from quietgraph.methods.low_rank import encoder as low_rank
 from quietgraph.methods.low_rank import large_features
 from quietgraph.methods.sugrl import sugrl
 from quietgraph.testing import small_problem

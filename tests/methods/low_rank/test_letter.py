@@ -10,6 +10,7 @@ from quietgraph.bench.variant import parse_variant
 from quietgraph.embed import GCNEncoder, View, normalised_adjacency
 from quietgraph.embed.clusters import cluster_means
 from quietgraph.errors import InvalidParameterError
+from quietgraph.methods.low_rank.encoder import new_encoder
 from quietgraph.rng import torch_generator
 from quietgraph.testing import small_problem
 
@@ -19,7 +20,7 @@ QUICK = {"hidden": 24, "dim": 16, "epochs": 30}
 def test_the_encoder_is_the_printed_one() -> None:
     graph = small_problem(num_nodes=40)[0].graph
     model = qg.GCLLRR.paper("cora", hidden=8, dim=6)
-    encoder = model._encoder(graph.num_features, seed=0).eval()
+    encoder = new_encoder(model, graph.num_features, seed=0).eval()
     assert {name for name, _ in encoder.named_parameters()} == {"first", "second"}
     operator = normalised_adjacency(graph)
     dense, features = operator.to_dense(), graph.features

@@ -2,18 +2,13 @@
 
 import shutil
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 
-from quietgraph.graph.graph import Features
-from quietgraph.graph.sparse import CSR
+from quietgraph.graph.sparse import CSR, Features
 
-_SPARSE_BELOW: Final = (
-    0.15  # as in `Graph`: fraction of non-zeros, and columns from which it counts
-)
-SPARSE_FROM: Final = 64
 _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -102,11 +97,6 @@ class GrowingFeatures:
         parts = (written.finish(), self.columns.finish(), self.values.finish())
         tensors = [torch.from_numpy(part) for part in parts]
         return CSR(tensors[0], tensors[1], tensors[2], (len(counts) - 1, self.width))
-
-
-def is_sparse(filled: int, size: int, width: int) -> bool:
-    """Whether features are better kept sparse, by the rule of `Graph`."""
-    return width >= SPARSE_FROM and filled < _SPARSE_BELOW * size
 
 
 def index_type(largest: int) -> Any:

@@ -11,7 +11,7 @@ import pandas as pd
 import scipy.sparse
 
 from quietgraph.errors import UnreadableFileError
-from quietgraph.graph.graph import check_edges, check_weights
+from quietgraph.graph.checks import check_edges, check_weights
 from quietgraph.graph.io.limits import EDGE, FEATURE, NODE, Budget, parsing
 from quietgraph.graph.io.raw import EdgeBlocks, Raw
 

@@ -7,7 +7,8 @@ import pandas as pd
 import torch
 
 from quietgraph.errors import UnreadableFileError
-from quietgraph.graph.graph import Graph, fold_notes
+from quietgraph.graph.checks import fold_notes
+from quietgraph.graph.graph import Graph
 from quietgraph.graph.io.array_files import GrowingArray, index_type
 from quietgraph.graph.io.edge_sort import EdgeSorter
 from quietgraph.graph.io.features import build_features

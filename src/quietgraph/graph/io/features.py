@@ -9,15 +9,14 @@ import pandas as pd
 import scipy.sparse
 
 from quietgraph.errors import InvalidGraphError, UnreadableFileError
-from quietgraph.graph.graph import Features
-from quietgraph.graph.io.array_files import SPARSE_FROM, GrowingFeatures, is_sparse
+from quietgraph.graph.io.array_files import GrowingFeatures
 from quietgraph.graph.io.columns import Encoder, to_float32
 from quietgraph.graph.io.encoding import Encoding
 from quietgraph.graph.io.limits import FEATURE, STRUCTURAL_NODE
 from quietgraph.graph.io.nodes import Nodes, Options
 from quietgraph.graph.io.raw import Raw
 from quietgraph.graph.io.structural import choose_landmarks, structural_features
-from quietgraph.graph.sparse import CSR
+from quietgraph.graph.sparse import CSR, SPARSE_FROM, Features, is_sparse
 
 _CELLS: Final = 2**24  # of features held at a time
 _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]

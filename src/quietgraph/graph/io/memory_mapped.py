@@ -18,11 +18,11 @@ from torch import Tensor
 
 from quietgraph.errors import UnreadableFileError, UnwritablePathError
 from quietgraph.files import whole_folder
-from quietgraph.graph.graph import Features, Graph
+from quietgraph.graph.graph import Graph
 from quietgraph.graph.io.encoding import encoding_of, read_json
 from quietgraph.graph.io.limits import parsing
 from quietgraph.graph.io.result import ReadGraph, Understood
-from quietgraph.graph.sparse import CSR
+from quietgraph.graph.sparse import CSR, Features
 
 META: Final = "meta.json"
 _VERSION: Final = 1

@@ -1,57 +1,32 @@
 """What GCL-LRR and GCL-LR-Attention share: the low-rank contrastive encoder and its parameters."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from quietgraph.classify import (
-    LinearFit,
-    centre_rows,
-    fit_linear,
-    fit_ridge,
-    is_heterophilous,
-    mean_direction,
-    smooth_rows,
-)
+from quietgraph.classify import LinearFit, fit_linear, fit_ridge, is_heterophilous
 from quietgraph.classify.class_prior import class_adjustment
-from quietgraph.embed import (
-    ContrastSettings,
-    GCNEncoder,
-    History,
-    Schedule,
-    TEDEncoder,
-    ViewRates,
-    encode,
-    normalise_rows,
-    normalised_adjacency,
-    train_embeddings,
-)
+from quietgraph.embed import TEDEncoder
 from quietgraph.embed.negative_depth import DEPTH_STARTS, HIGHEST_DEPTH, LOWEST_DEPTH
-from quietgraph.embed.scale.block_inference import encode_in_blocks
 from quietgraph.embed.scale.distributed import current_world
-from quietgraph.embed.scale.partitions import (
-    PARTITIONS_HELP,
-    WHOLE_UP_TO,
-    count_partitions,
-    count_per_step,
-    make_plan,
-)
+from quietgraph.embed.scale.partitions import PARTITIONS_HELP
 from quietgraph.graph import Graph
 from quietgraph.methods.base.cache import Embedded
 from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.task import Fitted, Task
 from quietgraph.methods.base.two_stage import Decision, fit_two_stages
-from quietgraph.methods.low_rank.graph_settings import EPOCHS, VIEWS, graph_settings
-from quietgraph.methods.low_rank.large_features import (
-    in_blocks,
-    is_large,
-    mean_direction_in_blocks,
-    smooth_in_blocks,
+from quietgraph.methods.low_rank.classifier_rows import classifier_rows, linear_scores, mean_row
+from quietgraph.methods.low_rank.encoder import (
+    encode_graph,
+    restored_encoder,
+    stored_weights,
+    train_encoder,
 )
+from quietgraph.methods.low_rank.graph_settings import graph_settings
+from quietgraph.methods.low_rank.large_features import is_large
 from quietgraph.methods.low_rank.letter import letter_settings
 from quietgraph.params import param, parameters
 from quietgraph.rng import torch_generator
@@ -61,7 +36,6 @@ _CLASSIFIERS: dict[str, Callable[..., LinearFit]] = {
     "ridge": fit_ridge,
     "gradient-descent": fit_linear,
 }
-_ENCODER = "encoder."
 _SMOOTHING = 10  # propagations, where neighbours are alike
 _FILTERED = 50_000  # most edges for which filters of trainable depth are tried unasked
 
@@ -211,13 +185,13 @@ class LowRankContrast(NodeClassifier):
 
     def train_along(self, graph: Graph) -> None:
         """Train beside the first process, which keeps the result and goes on alone."""
-        self._train(graph.to(self._device()), self.seed)
+        train_encoder(self, graph.to(self._device()), self.seed)
 
     def _fit(self, task: Task) -> Fitted:
         """Fit with every encoder in question and return what validation labels prefer."""
         fits = [fit_two_stages(each, task) for each in self._candidates(task)]
         best = max(fits, key=lambda fitted: fitted.notes["validation_accuracy"])
-        encoder = self._encoder_of(best.state, task.graph.num_features)
+        encoder = restored_encoder(self, best.state, task.graph.num_features)
         if not isinstance(encoder, TEDEncoder):
             return best
         return replace(best, notes={**best.notes, "depth": float(encoder.depth.detach())})
@@ -235,38 +209,15 @@ class LowRankContrast(NodeClassifier):
         return [plain]
 
     def _embed(self, graph: Graph, seed: int) -> Embedded:
-        encoder, history = self._train(graph, seed)
-        weights = {_ENCODER + name: value for name, value in encoder.state_dict().items()}
-        return Embedded(self._encode(encoder, graph), weights, history)
-
-    def _train(self, graph: Graph, seed: int) -> tuple[nn.Module, History]:
-        encoder = self._encoder(graph.num_features, seed).to(graph.device)
-        world = current_world()
-        per_step = count_per_step(self.partitions_per_step, world)
-        count = count_partitions(graph.num_nodes, self.partitions, per_step=per_step)
-        plan = make_plan(graph, count, per_step=per_step, world=world, seed=seed)
-        settled = self.resolved(graph)
-        about = {**self.first_stage_parameters(), "seed": seed}
-        return encoder, train_embeddings(
-            graph,
-            encoder,
-            settled._settings(plan.steps),
-            settled._schedule(plan.steps),
-            plan=plan,
-            feature_norm=self.feature_norm,
-            about=about,
-        )
-
-    def _encode(self, encoder: nn.Module, graph: Graph) -> Embeddings:
-        if graph.num_nodes > WHOLE_UP_TO:
-            return encode_in_blocks(encoder, graph, feature_norm=self.feature_norm)
-        return encode(encoder, graph, normalise_rows(graph.features, self.feature_norm))
+        encoder, history = train_encoder(self, graph, seed)
+        embeddings = encode_graph(encoder, graph, self.feature_norm)
+        return Embedded(embeddings, stored_weights(encoder), history)
 
     def _decide(self, embedded: Embedded, task: Task) -> Decision:
         embeddings = embedded.embeddings
-        mean = _mean_direction(embeddings)
+        mean = mean_row(embeddings)
         steps = self._smoothing_steps(task)
-        rows = self._rows(embeddings, task.graph, mean, steps)
+        rows = classifier_rows(embeddings, task.graph, mean, steps=steps, centre=self.centre)
         state = {"mean": mean, "smoothing": torch.tensor(steps), **self._survey(rows)}
         # Of a large graph only labelled nodes get their features at once, all others in blocks.
         large = is_large(embeddings)
@@ -287,7 +238,9 @@ class LowRankContrast(NodeClassifier):
             draws = torch_generator(task.seed, "class prior")
             bias = bias + class_adjustment(fit.scores(held_out), labels, generator=draws)
         state = {**state, "weight": fit.weight, "bias": bias}
-        scores = self._classify(rows, state) if large else features @ fit.weight + bias
+        scores = (
+            linear_scores(rows, self._features, state) if large else features @ fit.weight + bias
+        )
         notes = {self.classifier: fit.chosen, "validation_accuracy": fit.validation_accuracy}
         return Decision(scores, state, notes)
 
@@ -301,8 +254,7 @@ class LowRankContrast(NodeClassifier):
         if self.loaded_ or is_large(embeddings):
             return None
         state, graph = self.state_, self.task_.graph
-        rows = self._rows(embeddings, graph, state["mean"], int(state["smoothing"]))
-        return self._features(rows, state)
+        return self._features(self._rows(embeddings, graph, state), state)
 
     def _smoothing_steps(self, task: Task) -> int:
         if self.smoothing is not None:
@@ -310,19 +262,9 @@ class LowRankContrast(NodeClassifier):
         # Averages over neighbours of other classes carry nothing.
         return 0 if is_heterophilous(task.graph, task.labels) else _SMOOTHING
 
-    def _rows(self, embeddings: Embeddings, graph: Graph, mean: Tensor, steps: int) -> Embeddings:
-        """Return embeddings centred and averaged over neighbours, as far as asked for."""
-        if not is_large(embeddings):
-            rows = centre_rows(embeddings, mean) if self.centre else embeddings
-            if steps == 0:
-                return rows
-            return smooth_rows(normalised_adjacency(graph), rows, steps=steps)
-        rows = embeddings
-        if self.centre:
-            rows = in_blocks(lambda block: centre_rows(embeddings[block], mean), len(embeddings))
-        if steps == 0:
-            return rows
-        return smooth_in_blocks(graph.adjacency, rows, steps=steps)
+    def _rows(self, embeddings: Embeddings, graph: Graph, state: dict[str, Tensor]) -> Embeddings:
+        steps = int(state["smoothing"])
+        return classifier_rows(embeddings, graph, state["mean"], steps=steps, centre=self.centre)
 
     def _survey(self, rows: Embeddings) -> dict[str, Tensor]:  # noqa: ARG002
         """Return what the features need to know of all rows."""
@@ -332,85 +274,12 @@ class LowRankContrast(NodeClassifier):
         """Return what the classifier sees of some nodes [nodes, features]."""
         return rows
 
-    def _classify(self, rows: Embeddings, state: dict[str, Tensor]) -> Scores:
-        if not is_large(rows):
-            return self._features(rows, state) @ state["weight"] + state["bias"]
-        return in_blocks(
-            lambda block: self._features(rows[block], state) @ state["weight"] + state["bias"],
-            len(rows),
-        )
-
     def embed_new(self, graph: Graph, state: dict[str, Tensor]) -> Embeddings:
         """Return what a trained encoder makes of a graph that it has not seen [nodes, dim]."""
-        encoder = self._encoder_of(state, graph.num_features).to(graph.device)
-        return self._encode(encoder, graph)
-
-    def _encoder_of(self, state: dict[str, Tensor], num_features: int) -> nn.Module:
-        """Return the encoder whose weights a fitted state holds."""
-        weights = {
-            name.removeprefix(_ENCODER): value
-            for name, value in state.items()
-            if name.startswith(_ENCODER)
-        }
-        kind = "tedgcn" if "start" in weights else "gcn"
-        encoder = replace(self, encoder=kind)._encoder(num_features, seed=0)
-        encoder.load_state_dict(weights)
-        return encoder
+        encoder = restored_encoder(self, state, graph.num_features).to(graph.device)
+        return encode_graph(encoder, graph, self.feature_norm)
 
     def _apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
         embeddings = self.embed_new(graph, state)
-        rows = self._rows(embeddings, graph, state["mean"], int(state["smoothing"]))
-        return self._classify(rows, state), embeddings
-
-    def _encoder(self, num_features: int, seed: int) -> nn.Module:
-        draws = torch_generator(seed, "encoder")
-        if self.encoder == "tedgcn":
-            depth = DEPTH_STARTS[0] if self.depth is None else self.depth
-            return TEDEncoder(
-                num_features, self.dim, output=self.output, depth=depth, generator=draws
-            )
-        return GCNEncoder(
-            num_features,
-            self.hidden,
-            self.dim,
-            activation=self.activation,
-            output=self.output,
-            bias=self.bias,
-            dropout=self.dropout,
-            generator=draws,
-        )
-
-    def _schedule(self, steps: int = 1) -> Schedule:
-        """Return the schedule for epochs of several steps: as many steps as on the whole graph."""
-        epochs = math.ceil((self.epochs or EPOCHS) / steps)
-        return Schedule(epochs, self.learning_rate, self.weight_decay, self.patience)
-
-    def _settings(self, steps: int = 1) -> ContrastSettings:
-        counts = tuple(count for count in (self.prototypes, self.fine_prototypes) if count)
-        masks = (self.feature_mask_1 or 0.0, self.feature_mask_2 or 0.0)
-        drops = (self.edge_drop_1 or 0.0, self.edge_drop_2 or 0.0)
-        first, second = (
-            ViewRates(drop, mask, self.node_drop, self.edge_add)
-            for drop, mask in zip(drops, masks, strict=True)
-        )
-        return ContrastSettings(
-            temperature=self.temperature or VIEWS["temperature"],
-            intra_view=self.intra_view,
-            anchors=self.anchors,
-            prototype_weight=self.prototype_weight,
-            prototype_counts=counts,
-            prototype_target=self.prototype_target,
-            held_out=self.held_out,
-            prototype_temperature=self.prototype_temperature,
-            rank_weight=self.rank_weight,
-            rank_ratio=self.rank_ratio,
-            rank_scale=self.rank_scale,
-            warm_up=math.ceil(self.warm_up / steps),
-            first_view=first,
-            second_view=second,
-        )
-
-
-def _mean_direction(embeddings: Embeddings) -> Tensor:
-    large = is_large(embeddings)
-    return mean_direction_in_blocks(embeddings) if large else mean_direction(embeddings)
+        rows = self._rows(embeddings, graph, state)
+        return linear_scores(rows, self._features, state), embeddings
