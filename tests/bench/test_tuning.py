@@ -12,7 +12,8 @@ import torch
 
 from command_line import call, printed
 from quietgraph.bench import protocol
-from quietgraph.bench.cross_validation import cross_validated_accuracy, paper_grid
+from quietgraph.bench.cross_validation import cross_validate, paper_grid, training_grid
+from quietgraph.bench.paper_search import paper_search
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.search_space import Options, Span, parse_space, usual_space
 from quietgraph.bench.trial_store import Trial
@@ -62,7 +63,7 @@ def test_cross_validation_equals_its_definition() -> None:
         predicted = GCN(epochs=5, hidden=8, seed=3).fit(graph, seen).predict()
         right += [predicted[node] == int(labels[node]) for node in (folds == fold).nonzero()]
     assert len(right) == 80
-    found = cross_validated_accuracy(GCN(epochs=5, hidden=8, seed=3), graph, labels)
+    found = cross_validate(GCN(epochs=5, hidden=8, seed=3), graph, labels).accuracy
     assert found == np.mean(right)
 
 
@@ -72,8 +73,50 @@ def test_folds_of_a_two_stage_method_share_one_embedding(monkeypatch: pytest.Mon
     monkeypatch.setattr(GCLLRR, "_embed", lambda *given: trained.append(1) or embed(*given))
     graph, labels = noisy_training_labels()
     model = GCLLRR(epochs=2, warm_up=0, dim=8, hidden=8, anchors=50)
-    cross_validated_accuracy(model, graph, labels)
+    cross_validate(model, graph, labels)
     assert len(trained) == 1
+
+
+def test_the_loss_of_folds_equals_its_definition_on_a_fifth_of_the_labels() -> None:
+    graph, labels = noisy_training_labels()
+    draws = torch_generator(3, "cross-validation")
+    labels[stratified_folds(labels, 5, generator=draws) != 0] = UNKNOWN
+    folds = stratified_folds(labels, 5, generator=draws)
+    costs = []
+    for fold in range(5):
+        seen = labels.clone()
+        seen[folds == fold] = UNKNOWN
+        model = GCN(epochs=5, hidden=8, seed=3).fit(graph, seen)
+        for node in (folds == fold).nonzero().flatten().tolist():
+            column = model.classes_.tolist().index(int(labels[node]))
+            costs.append(-np.log(max(model.predict_proba()[node, column], 1e-6)))
+    assert len(costs) == 16
+    whole = noisy_training_labels()[1]
+    found = cross_validate(GCN(epochs=5, hidden=8, seed=3), graph, whole, fraction=0.2)
+    assert found.loss == pytest.approx(np.mean(costs), rel=1e-6)
+
+
+def test_the_papers_search_is_one_command(store: Path) -> None:
+    method = "gcl-lrr:preset=paper:epochs=2:hidden=8:dim=8:prototypes=3"
+    options = f"--noise symmetric:0.3 --seeds 7-7 --trials 2 --store {store} --json"
+    line = f"tune sbm --method {method} --paper-search {options}"
+    done = json.loads(printed(*line.split()))
+    assert len(done["training"]["trials"]) == len(done["rank"]["trials"]) == 2
+    chosen = parse_variant(done["chosen"])
+    best = done["training"]["best"]["values"] | done["rank"]["best"]["values"]
+    assert {name: chosen.values[name] for name in best} == best
+    assert chosen.values["hidden"] == 8
+    told = []
+    goal = Goal("sbm", parse_variant(method), parse_noise("symmetric:0.3"), seeds=(7,))
+    again = paper_search(goal, store, trials=2, tell=lambda found, _: told.append(found))
+    assert told == []  # it goes on from what the store has
+    assert str(again.variant) == done["chosen"]
+
+
+def test_the_paper_chooses_training_settings_among_270() -> None:
+    grid = training_grid(get_method("gcl-lrr"))
+    assert len(grid) == 9 * 6 * 5
+    assert grid[0] == {"learning_rate": 1e-4, "weight_decay": 1e-5, "dropout": 0.3}
 
 
 def test_too_few_labels_for_the_folds_are_refused() -> None:
@@ -81,7 +124,7 @@ def test_too_few_labels_for_the_folds_are_refused() -> None:
     few = torch.full_like(labels, UNKNOWN)
     few[:4] = torch.tensor([0, 1, 0, 1])
     with pytest.raises(InvalidLabelsError, match="at least 5 training labels, got 4"):
-        cross_validated_accuracy(GCN(), graph, few)
+        cross_validate(GCN(), graph, few)
 
 
 def test_the_paper_chooses_among_ninety_settings() -> None:
@@ -274,7 +317,7 @@ def test_the_command_prints_the_best_values_and_how_to_use_them(store: Path) -> 
     options = ["--method", "gcn:epochs=3", "--param", "hidden=4:8", "--seeds", "1", "--trials", "2"]
     outcome = call("tune", "sbm", *options, "--store", store)
     assert outcome.exit_code == 0
-    assert "2 trials (0 failed), score on noisy validation labels" in outcome.stdout
+    assert "2 trials (0 failed), score: accuracy on noisy validation labels" in outcome.stdout
     assert "try it: quietgraph bench run --datasets sbm --methods gcn:epochs=3:hidden=" in (
         outcome.stdout
     )

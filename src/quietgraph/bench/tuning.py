@@ -1,14 +1,15 @@
 """Search for good parameters by what noisy labels say, kept in a file and gone on with later."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import torch
 
-from quietgraph.bench.cross_validation import cross_validated_accuracy
+from quietgraph.bench.cross_validation import cross_validate
 from quietgraph.bench.metrics import accuracy
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.record import canonical_json
@@ -21,7 +22,7 @@ from quietgraph.extras import import_extra
 from quietgraph.rng import derive_seed
 from quietgraph.types import UNKNOWN
 
-OBJECTIVES: Final = ("validation", "folds")
+OBJECTIVES: Final = ("validation", "folds", "fold-loss")
 Tell = Callable[[list[Trial], int], None]  # trials so far, how many are wanted
 
 
@@ -34,8 +35,9 @@ class Goal:
         variant: The method, and what is fixed otherwise than by default.
         noise: Of the labels that it learns from and is scored with.
         seeds: Draws of split, noise and initialisation over which the score is averaged.
-        objective: `validation` for accuracy on noisy validation labels, `folds` for five-fold
-            cross-validation on noisy training labels.
+        objective: `validation` for accuracy on noisy validation labels, `folds` for the accuracy
+            of five folds of noisy training labels, `fold-loss` for their cross-entropy, negative.
+        fraction: Of the training labels that the folds use.
         split: As for `load`.
         data_root: As for `load`.
     """
@@ -45,6 +47,7 @@ class Goal:
     noise: NoiseSetting
     seeds: tuple[int, ...]
     objective: str = "validation"
+    fraction: float = field(default=1.0, kw_only=True)
     split: str | None = None
     data_root: str | None = None
 
@@ -63,14 +66,16 @@ class Goal:
     def text(self) -> str:
         """Return everything on which scores depend, as canonical JSON."""
         facts = self.facts() | {"parameters": self._run(seed=0).parameters()}
-        return canonical_json({name: facts[name] for name in facts if name != "data_root"})
+        left_out = {"data_root"} | ({"fraction"} if self.fraction == 1 else set())
+        return canonical_json({name: facts[name] for name in facts if name not in left_out})
 
     def _score(self, values: dict[str, Any], seed: int) -> float:
         observation, _ = self._run(seed).observe()
         model = self.variant.estimator(self.dataset, **{**values, "seed": seed})
-        if self.objective == "folds":
+        if self.objective != "validation":
             labels = torch.where(observation.split.train, observation.codes, UNKNOWN)
-            return cross_validated_accuracy(model, observation.graph, labels)
+            found = cross_validate(model, observation.graph, labels, fraction=self.fraction)
+            return found.accuracy if self.objective == "folds" else -found.loss
         held_out = observation.split.validation.numpy()
         return accuracy(model.fit(observation).predict()[held_out], observation.labels[held_out])
 
@@ -100,18 +105,24 @@ def search(
 
 
 def search_grid(
-    goal: Goal, points: Sequence[dict[str, Any]], store: Path, *, tell: Tell | None = None
+    goal: Goal,
+    points: Sequence[dict[str, Any]],
+    store: Path,
+    *,
+    most: int | None = None,
+    tell: Tell | None = None,
 ) -> list[Trial]:
-    """Return the trial of every point; those that the store has already are not tried again."""
+    """Return the trial of every point, or of so many of the first; the store's are not repeated."""
+    wanted = points[:most]
     optuna = import_extra("optuna", "quietgraph tune")
     values = {name: tuple(dict.fromkeys(point[name] for point in points)) for name in points[0]}
     spans = distributions(optuna, {name: Options(each) for name, each in values.items()})
     with open_study(optuna, _name(goal, spans), store) as study:
-        while missing := _missing(points, found := finished_trials(optuna, study)):
+        while missing := _missing(wanted, found := finished_trials(optuna, study)):
             study.enqueue_trial(missing[0])
             _try(optuna, study, goal, spans)
             if tell is not None:
-                tell(finished_trials(optuna, study), len(points))
+                tell(finished_trials(optuna, study), len(wanted))
         return found
 
 
@@ -123,7 +134,13 @@ def best_trial(trials: Sequence[Trial]) -> Trial:
             f"none of the {len(trials)} trials succeeded; the last says: {trials[-1].reason} "
             "Narrow the ranges with --param."
         )
-    return max(scored, key=lambda trial: trial.score or 0.0)
+    return max(scored, key=lambda trial: -math.inf if trial.score is None else trial.score)
+
+
+def with_values(variant: Variant, trial: Trial) -> Variant:
+    """Return the variant with the values of a trial."""
+    own = dict(variant.assignments) | {name: str(value) for name, value in trial.values.items()}
+    return Variant(variant.method, tuple(own.items()))
 
 
 def _try(optuna: Any, study: Any, goal: Goal, spans: dict[str, Any]) -> None:

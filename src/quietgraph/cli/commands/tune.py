@@ -43,7 +43,7 @@ def tune(  # noqa: PLR0917
     objective: Annotated[
         str | None,
         typer.Option(
-            help="validation, or folds (five), on noisy labels.",
+            help="validation, folds or fold-loss, on noisy labels.",
             metavar="NAME",
             rich_help_panel=SEARCH,
         ),
@@ -53,6 +53,15 @@ def tune(  # noqa: PLR0917
         typer.Option(
             "--paper-grid",
             help="Rank ratio and weight as the paper, by folds.",
+            metavar=FLAG,
+            rich_help_panel=SEARCH,
+        ),
+    ] = False,
+    is_paper_search: Annotated[
+        bool,
+        typer.Option(
+            "--paper-search",
+            help="The paper's whole search, --trials a stage.",
             metavar=FLAG,
             rich_help_panel=SEARCH,
         ),
