@@ -15,6 +15,7 @@ CORE = (
     "extras",
     "callbacks",
     "files",
+    "html",
     "sqlite_file",
 )
 STAGES = (

@@ -20,7 +20,7 @@ class InvalidParameterError(QuietgraphError, ValueError):
     """A parameter of a method, a noise setting or a command is out of its range."""
 
 
-class NotInductiveError(QuietgraphError):
+class NotInductiveError(QuietgraphError, AttributeError):
     """A method that answers only for the graph it was fitted on was given another one."""
 
 

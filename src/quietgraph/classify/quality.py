@@ -11,6 +11,7 @@ from scipy.special import ndtr
 from torch import Tensor
 
 from quietgraph.classify.label_issues.noise import estimate_noise
+from quietgraph.html import facts_html
 from quietgraph.types import UNKNOWN, Labels, Probabilities
 
 TRUST, CARE, DISTRUST = "trust", "with care", "do not trust"
@@ -75,6 +76,17 @@ class Quality:
     one_class: bool
     unreached: int
     coverage: tuple[Coverage, ...]
+
+    def _repr_html_(self) -> str:
+        low, high = self.accuracy_interval
+        facts = {
+            "verdict": self.verdict,
+            "labels": self.num_labels,
+            "agreement out of fold": f"{self.accuracy:.1%} ({low:.1%} to {high:.1%})",
+            "most frequent label": f"{self.majority:.1%}",
+            "estimated wrong labels": f"{self.noise_rate:.1%}",
+        }
+        return facts_html("Quality", facts, (*self.sentences, *self.advice))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 
 from quietgraph.errors import InvalidLabelsError
+from quietgraph.graph.from_pyg import is_hetero
+from quietgraph.graph.hetero import target_type
 from quietgraph.types import UNKNOWN, Labels, Mask
 
 
@@ -52,7 +54,9 @@ def known_labels(labels: Any, num_nodes: int) -> tuple[np.ndarray[Any, Any], Any
 
 
 def labels_of_pyg(data: Any) -> tuple[Any, Mask | None]:
-    """Return labels and validation mask of a PyG `Data`; labels outside its masks are not read."""
+    """Return labels and validation mask of PyG data; labels outside its masks are not read."""
+    if is_hetero(data):
+        data = data[target_type(data)]
     for name in ("y", "train_mask"):
         if getattr(data, name, None) is None:
             raise InvalidLabelsError(

@@ -15,11 +15,13 @@ from quietgraph.data.splits import Split, split_labelled
 from quietgraph.errors import InvalidLabelsError
 from quietgraph.graph import Graph
 from quietgraph.graph.io import Corrections, Encoding, Understood
+from quietgraph.html import facts_html
 from quietgraph.types import UNKNOWN, Labels, Mask
 
 OBSERVED: Final = "observed"  # the annotator who gave the labels of the graph itself
 _KEPT: Final = ("name", "node_ids", "verified", "understood", "encoding", "changes")
 _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+_SHOWN_CLASSES: Final = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +87,20 @@ class Observation:
         labels = np.full(len(codes), None, dtype=object)
         labels[known] = self.classes[codes[known]]
         return labels
+
+    def _repr_html_(self) -> str:
+        counts = torch.bincount(self.codes[self.known], minlength=len(self.classes)).tolist()
+        named = zip((str(name) for name in self.classes), counts, strict=True)
+        each = sorted(named, key=lambda pair: -pair[1])
+        shown = ", ".join(f"{name} ({count:,})" for name, count in each[:_SHOWN_CLASSES])
+        more = ", ..." if len(each) > _SHOWN_CLASSES else ""
+        facts = {
+            **self.graph.facts(),
+            "labels": f"{int(self.known.sum()):,}: {shown}{more}",
+            "of these for training": int((self.split.train & self.known).sum()),
+            "of these for validation": int((self.split.validation & self.known).sum()),
+        }
+        return facts_html(f"Observation {self.name}", facts, (*self.graph.notes, *self.changes))
 
     def relabel(self, codes: Labels, change: str) -> "Observation":
         """Return it with other labels, and what was done in words."""

@@ -12,6 +12,7 @@ from quietgraph.diagnose.kernel import Scale, attended_embeddings, gram_eigenval
 from quietgraph.diagnose.projection import Projection, label_projection, noise_projection
 from quietgraph.diagnose.spectrum import Spectrum, attended_eigenvalues, describe_spectrum
 from quietgraph.diagnose.targets import check_known
+from quietgraph.html import facts_html
 from quietgraph.types import UNKNOWN, Embeddings, Labels, Mask, Probabilities
 
 
@@ -52,6 +53,19 @@ class Diagnosis:
     noise_estimate: NoiseEstimate | None
     features_spectrum: Spectrum | None = None
     features_bound: BoundTerms | None = None
+
+    def _repr_html_(self) -> str:
+        kernels = [("kernel", self.spectrum, self.bound)]
+        kernels += [("after attention", self.attended_spectrum, self.attended_bound)]
+        if self.features_spectrum is not None and self.features_bound is not None:
+            kernels.append(("classified", self.features_spectrum, self.features_bound))
+        facts: dict[str, Any] = {"nodes": self.num_nodes, "dimensions": self.dim}
+        for name, spectrum, bound in kernels:
+            facts[f"effective rank, {name}"] = float(spectrum.effective_rank)
+            facts[f"kernel complexity, {name}"] = float(bound.complexity.value)
+        if self.noise_estimate is not None:
+            facts["estimated wrong labels"] = f"{self.noise_estimate.rate:.1%}"
+        return facts_html("Diagnosis", facts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as nested dicts, lists and numbers, ready for JSON."""

@@ -20,7 +20,10 @@ from quietgraph.graph.checks import (
     fold_edges,
     node_attribute,
 )
+from quietgraph.graph.directions import direction_notes
+from quietgraph.graph.from_pyg import arrays_of_pyg
 from quietgraph.graph.sparse import CSR, Features
+from quietgraph.html import facts_html
 
 _Value = TypeVar("_Value")
 
@@ -65,21 +68,31 @@ class Graph:
             )
         check_same_count(matrix.shape[0], features)
         edges = np.vstack([matrix.row, matrix.col])
-        return cls.from_arrays(features, edges, weights=matrix.data)
+        graph = cls.from_arrays(features, edges, weights=matrix.data)
+        return graph._noting(direction_notes(edges, graph.num_nodes, "ignore"))
 
     @classmethod
-    def from_pyg(cls, data: Any) -> Self:
-        """Return the graph of a PyG `Data` (`x`, `edge_index`, optional edge weights)."""
-        if getattr(data, "x", None) is None or getattr(data, "edge_index", None) is None:
-            raise InvalidGraphError(
-                "the PyG data must have x and edge_index. Set data.x to a [nodes, features] tensor."
-            )
-        weights = getattr(data, "edge_weight", None)
-        attributes = getattr(data, "edge_attr", None)
-        if weights is None and attributes is not None:
-            one_number_each = attributes.numel() == data.edge_index.shape[1]
-            weights = attributes.reshape(-1) if one_number_each else None
-        return cls.from_arrays(data.x, data.edge_index, weights=weights)
+    def from_pyg(
+        cls,
+        data: Any,
+        *,
+        target: str | None = None,
+        direction: str = "ignore",
+        weighted: bool = True,
+    ) -> Self:
+        """Return the graph of a PyG `Data`, or of the target nodes of a `HeteroData`.
+
+        Args:
+            data: With `x`, `edge_index` and perhaps `edge_weight` (or one number of `edge_attr`).
+            target: Node type of a `HeteroData` whose nodes are classified; by default the one
+                with `y`. Other types join these nodes and add to their features.
+            direction: `ignore`; or `features` to append the mean features of in-neighbours and
+                of out-neighbours. Edges have no direction either way.
+            weighted: Whether edge weights count.
+        """
+        found = arrays_of_pyg(data, target=target, direction=direction, weighted=weighted)
+        graph = cls.from_arrays(found.features, found.edges, weights=found.weights)
+        return graph._noting(found.notes)
 
     @classmethod
     def from_networkx(cls, source: Any, features: Any = "x", *, weight: str | None = None) -> Self:
@@ -99,7 +112,10 @@ class Graph:
         if weight is not None:
             weights = [attributes.get(weight, 1.0) for _, _, attributes in source.edges(data=True)]
         check_same_count(len(position), features)
-        return cls.from_arrays(features, edges, weights=weights)
+        graph = cls.from_arrays(features, edges, weights=weights)
+        if not source.is_directed():
+            return graph
+        return graph._noting(direction_notes(edges, graph.num_nodes, "ignore"))
 
     @classmethod
     def from_pandas(
@@ -192,8 +208,19 @@ class Graph:
         value: _Value = self._known[name]
         return value
 
+    def _noting(self, notes: tuple[str, ...]) -> Self:
+        return replace(self, notes=(*notes, *self.notes)) if notes else self
+
     def _copy_to(self, device: torch.device) -> "Graph":
         return replace(self, features=self.features.to(device), adjacency=self.adjacency.to(device))
+
+    def facts(self) -> dict[str, Any]:
+        """Return sizes by name, for people."""
+        sizes = {"nodes": self.num_nodes, "edges": self.num_edges, "features": self.num_features}
+        return {**sizes, "edge weights": self.is_weighted}
+
+    def _repr_html_(self) -> str:
+        return facts_html("Graph", self.facts(), self.notes)
 
     def __repr__(self) -> str:
         return (

@@ -1,5 +1,6 @@
 """The table of suspects: which observed labels are probably wrong, and the evidence."""
 
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -10,12 +11,14 @@ from torch import Tensor
 
 from quietgraph.errors import UnknownNameError
 from quietgraph.graph import CSR
+from quietgraph.html import rows_html
 from quietgraph.types import UNKNOWN, Embeddings, Labels, Probabilities
 
 VOTERS: Final = ("neighbours", "nearest", "attributes", "own")  # in the order of their columns
 COLUMNS: Final = ("plain", "evidence", "cleanlab")
 _MOST_VOTERS: Final = 20_000  # labelled nodes among which the nearest are searched, at most
 _BLOCK: Final = 1024  # rows compared at once
+_SHOWN: Final = 20  # rows in a notebook
 
 
 def suspect_table(
@@ -97,6 +100,26 @@ def cleanlab_columns(table: pd.DataFrame) -> pd.DataFrame:
             "predicted_label": ordered["suggested"],
         }
     )
+
+
+def for_notebooks(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the suspects; a notebook shows the first rows, and what holds of them all.
+
+    It is this table's own way to be shown: a subclass would not compare equal to plain tables, and
+    whatever pandas makes of the table is shown as pandas does.
+    """
+    object.__setattr__(table, "_repr_html_", partial(suspects_html, table))
+    return table
+
+
+def suspects_html(table: pd.DataFrame) -> str:
+    """Return the first suspects as HTML, with the count of issues and the notice."""
+    first, names = table.head(_SHOWN), ["node", "given", "suggested", "p_wrong"]
+    columns = (first[name].tolist() for name in [*names, "is_issue"])
+    title = f"{int(table['is_issue'].sum()):,} of {len(table):,} labels are probably wrong"
+    notes = [f"The first {len(first)} of {len(table):,} rows."] if len(table) > _SHOWN else []
+    notes += [table.attrs["notice"]] if "notice" in table.attrs else []
+    return rows_html(title, [*names, "probably wrong"], zip(*columns, strict=True), notes)
 
 
 def check_columns(name: str) -> None:

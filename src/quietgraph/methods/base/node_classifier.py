@@ -3,13 +3,14 @@
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from quietgraph.callbacks import Follower, follow, logger
 from quietgraph.classify import suspect_table
@@ -20,6 +21,7 @@ from quietgraph.classify.label_issues.posterior import label_posterior
 from quietgraph.classify.label_issues.suspects import (
     check_columns,
     cleanlab_columns,
+    for_notebooks,
     with_votes,
 )
 from quietgraph.classify.quality import DISTRUST, Quality
@@ -42,6 +44,8 @@ from quietgraph.methods.base.assessment import (
 )
 from quietgraph.methods.base.cache import Embedded
 from quietgraph.methods.base.device import find_device
+from quietgraph.methods.base.encoder_module import Forward, GraphEncoder, make_encoder
+from quietgraph.methods.base.notebook import model_html
 from quietgraph.methods.base.task import Fitted, Task, make_task
 from quietgraph.methods.base.two_stage import Decision, fit_two_stages, stage_parameters
 from quietgraph.params import (
@@ -110,6 +114,16 @@ class NodeClassifier(metaclass=Parameterised):
             "Fit it on the grown graph, or use a method marked inductive in `quietgraph methods`."
         )
 
+    def _trained_network(self) -> tuple[nn.Module, Forward] | None:
+        """Return the trained network and what computes embeddings with it, for `encoder_`."""
+        return None
+
+    @property
+    def encoder_(self) -> GraphEncoder:
+        """The trained encoder, a PyTorch module: `encoder_(x, edge_index)` gives embeddings."""
+        self._check_fitted()
+        return make_encoder(self)
+
     @property
     def embeddings_use_labels(self) -> bool:
         """Whether labels trained the embeddings, which then are no evidence about labels."""
@@ -156,6 +170,7 @@ class NodeClassifier(metaclass=Parameterised):
         find_device(self.device)
         observation = observe(graph, labels, validation, seed=self.seed)
         task, self.classes_ = make_task(observation, self.seed)
+        self.observation_ = observation
         started = time.perf_counter()
         with follow(self, callbacks, verbose=verbose):
             logger.info(
@@ -237,7 +252,7 @@ class NodeClassifier(metaclass=Parameterised):
             table = cleanlab_columns(table)
         if not flag:
             table.attrs["notice"] = " ".join((quality.sentences[0], *quality.advice))
-        return table
+        return table if columns == "cleanlab" else for_notebooks(table)
 
     def quality(self) -> Quality:
         """Return how far the model can be trusted, from out-of-fold predictions.
@@ -323,6 +338,20 @@ class NodeClassifier(metaclass=Parameterised):
     def first_stage_parameters(self) -> dict[str, Any] | None:
         """Return what a label-free first stage depends on but for the seed, None without one."""
         return None if self.first_stage is None else stage_parameters(self)
+
+    def _repr_html_(self) -> str:
+        return model_html(self)
+
+    def report(self, path: str | Path) -> Path:
+        """Write one self-contained HTML page: suspects, map, figures, quality.
+
+        The first call of `report`, `quality` or `suspects` fits once per fold.
+        """
+        self._check_fitted()
+        self._check_graph_is_here()
+        # By name: pages are made of fitted models, and so stand below them in the import order.
+        written: Path = import_module("quietgraph.report.of_model").write_page(self, Path(path))
+        return written
 
     def _run(self, task: Task) -> Fitted:
         device = self._device()

@@ -3,13 +3,15 @@
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Final, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from quietgraph.embed import Schedule, normalise_rows, normalised_adjacency
 from quietgraph.graph import CSR, Features, Graph
+from quietgraph.methods.base.encoder_module import Forward
 from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.supervised import GCNClassifier, train_supervised
 from quietgraph.methods.base.task import Fitted, Task
@@ -77,9 +79,20 @@ class GCNBackbone(NodeClassifier):
         embeddings, scores = self._network(module, graph).evaluate()
         return scores, embeddings
 
+    def _trained_network(self) -> tuple[nn.Module, Forward]:
+        state = self.state_
+        module = self._module(int(state["num_features"]), len(state["second.bias"]))
+        module.load_state_dict({k: v for k, v in state.items() if k != "num_features"})
+        return module, partial(_hidden, feature_norm=self.feature_norm)
+
     def _module(self, num_features: int, num_classes: int) -> GCNClassifier:
         return GCNClassifier(num_features, self.hidden, num_classes, self.dropout)
 
     def _network(self, module: GCNClassifier, graph: Graph) -> Network:
         features = normalise_rows(graph.features, self.feature_norm)
         return Network(module, normalised_adjacency(graph), features)
+
+
+def _hidden(module: nn.Module, graph: Graph, *, feature_norm: str) -> Embeddings:
+    features = normalise_rows(graph.features, feature_norm)
+    return cast("GCNClassifier", module).hidden(normalised_adjacency(graph), features)

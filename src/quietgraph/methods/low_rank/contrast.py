@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from quietgraph.classify import LinearFit, fit_linear, fit_ridge, is_heterophilous
 from quietgraph.classify.class_prior import class_adjustment
@@ -15,12 +16,14 @@ from quietgraph.embed.scale.distributed import current_world
 from quietgraph.embed.scale.partitions import PARTITIONS_HELP
 from quietgraph.graph import Graph
 from quietgraph.methods.base.cache import Embedded
+from quietgraph.methods.base.encoder_module import Forward
 from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.task import Fitted, Task
 from quietgraph.methods.base.two_stage import Decision, fit_two_stages
 from quietgraph.methods.low_rank.classifier_rows import classifier_rows, linear_scores, mean_row
 from quietgraph.methods.low_rank.encoder import (
     encode_graph,
+    forward_graph,
     restored_encoder,
     stored_weights,
     train_encoder,
@@ -278,6 +281,14 @@ class LowRankContrast(NodeClassifier):
         """Return what a trained encoder makes of a graph that it has not seen [nodes, dim]."""
         encoder = restored_encoder(self, state, graph.num_features).to(graph.device)
         return encode_graph(encoder, graph, self.feature_norm)
+
+    def _trained_network(self) -> tuple[nn.Module, Forward]:
+        return self.network_of(self.state_)
+
+    def network_of(self, state: dict[str, Tensor]) -> tuple[nn.Module, Forward]:
+        """Return the encoder of a fitted state, and what computes embeddings with it."""
+        encoder = restored_encoder(self, state, int(state["num_features"]))
+        return encoder, partial(forward_graph, feature_norm=self.feature_norm)
 
     def _apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
         embeddings = self.embed_new(graph, state)

@@ -15,6 +15,7 @@ from quietgraph.embed import (
     ViewRates,
     encode,
     normalise_rows,
+    normalised_adjacency,
     train_embeddings,
 )
 from quietgraph.embed.negative_depth import DEPTH_STARTS
@@ -26,6 +27,7 @@ from quietgraph.embed.scale.partitions import (
     count_per_step,
     make_plan,
 )
+from quietgraph.embed.views import View
 from quietgraph.graph import Graph
 from quietgraph.methods.low_rank.graph_settings import EPOCHS, VIEWS
 from quietgraph.rng import torch_generator
@@ -101,6 +103,13 @@ def encode_graph(encoder: nn.Module, graph: Graph, feature_norm: str) -> Embeddi
     if graph.num_nodes > WHOLE_UP_TO:
         return encode_in_blocks(encoder, graph, feature_norm=feature_norm)
     return encode(encoder, graph, normalise_rows(graph.features, feature_norm))
+
+
+def forward_graph(encoder: nn.Module, graph: Graph, *, feature_norm: str) -> Embeddings:
+    """Return the embeddings of all nodes at once, through which gradients flow [nodes, dim]."""
+    features = normalise_rows(graph.features, feature_norm)
+    embeddings: Embeddings = encoder(features, View(normalised_adjacency(graph)))
+    return embeddings
 
 
 def contrast_settings(method: "LowRankContrast", steps: int = 1) -> ContrastSettings:

@@ -4,12 +4,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, final
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from quietgraph.classify import neighbour_similarity
 from quietgraph.classify.class_prior import class_adjustment
 from quietgraph.graph import Graph
 from quietgraph.methods.base.cache import Embedded
+from quietgraph.methods.base.encoder_module import Forward
 from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.task import Task
 from quietgraph.methods.base.two_stage import Decision
@@ -187,6 +188,9 @@ class Quiet(NodeClassifier):
         left_out = {self.families.removeprefix("no-")}
         left_out |= {"own"} if similarity > _HOMOPHILIC else set()
         return [family for family in FAMILIES if family not in left_out]
+
+    def _trained_network(self) -> tuple[nn.Module, Forward]:
+        return self._low_rank(seed=0).network_of(self.state_)
 
     def _apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
         embeddings = self._low_rank(seed=0).embed_new(graph, state)
