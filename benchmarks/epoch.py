@@ -35,7 +35,7 @@ from quietgraph.embed import (
     truncated_nuclear_norm,
 )
 from quietgraph.embed.clusters import lloyd_step, start_clusters
-from quietgraph.embed.contrast import ContrastTrainer
+from quietgraph.embed.contrast_trainer import ContrastTrainer
 from quietgraph.embed.scale.partitions import make_plan
 from quietgraph.graph import CSR, Graph, block_model
 from quietgraph.rng import torch_generator

@@ -26,7 +26,8 @@ import quietgraph as qg
 from quietgraph.bench.protocol import Run, score
 from quietgraph.embed import Schedule
 from quietgraph.embed.adam import Adam
-from quietgraph.embed.contrast import ContrastTrainer, train_embeddings
+from quietgraph.embed.contrast import train_embeddings
+from quietgraph.embed.contrast_trainer import ContrastTrainer
 from quietgraph.embed.scale.block_inference import encode_in_blocks
 from quietgraph.embed.scale.distributed import ALONE, World, join_world
 from quietgraph.embed.scale.partitions import count_partitions, make_plan

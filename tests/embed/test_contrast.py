@@ -18,7 +18,7 @@ from quietgraph.embed import (
     normalise_rows,
 )
 from quietgraph.embed.clusters import lloyd_step, start_clusters
-from quietgraph.embed.contrast import ContrastTrainer
+from quietgraph.embed.contrast_trainer import ContrastTrainer
 from quietgraph.embed.scale.partitions import make_plan
 from quietgraph.graph import block_model
 from quietgraph.rng import torch_generator

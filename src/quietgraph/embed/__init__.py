@@ -1,6 +1,7 @@
 """Stage 2, learn: propagation, views, encoder, losses, training, embeddings."""
 
-from quietgraph.embed.contrast import ContrastSettings, encode, train_embeddings
+from quietgraph.embed.contrast import encode, train_embeddings
+from quietgraph.embed.contrast_trainer import ContrastSettings
 from quietgraph.embed.encoder import GCNEncoder
 from quietgraph.embed.losses import info_nce, prototype_loss, truncated_nuclear_norm
 from quietgraph.embed.negative_depth import TEDEncoder

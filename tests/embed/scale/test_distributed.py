@@ -20,7 +20,7 @@ import torch
 
 from command_line import printed, refused
 from quietgraph.embed import ContrastSettings, GCNEncoder, Schedule, ViewRates, train
-from quietgraph.embed.contrast import ContrastTrainer
+from quietgraph.embed.contrast_trainer import ContrastTrainer
 from quietgraph.embed.scale.distributed import ALONE, World, current_world, join_world, meet
 from quietgraph.embed.scale.partitions import make_plan
 from quietgraph.errors import InvalidParameterError

@@ -19,7 +19,7 @@ from quietgraph.embed import (
     normalised_adjacency,
     train_embeddings,
 )
-from quietgraph.embed.contrast import ContrastTrainer
+from quietgraph.embed.contrast_trainer import ContrastTrainer
 from quietgraph.embed.scale.block_inference import encode_in_blocks
 from quietgraph.embed.scale.partitions import (
     count_partitions,
