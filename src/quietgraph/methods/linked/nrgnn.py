@@ -6,22 +6,19 @@ from typing import Any, ClassVar, final
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
-from quietgraph.embed import Schedule, normalise_rows, normalised_adjacency, train
+from quietgraph.embed import normalise_rows
 from quietgraph.graph import CSR
-from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.supervised import validation_score
-from quietgraph.methods.base.task import Fitted, Task
+from quietgraph.methods.base.task import Task
+from quietgraph.methods.linked.backbone import LinkedBackbone, LinkedTrainer
 from quietgraph.methods.linked.edge_predictor import (
     MOST_PAIRS,
-    EdgePredictor,
-    LinkedGCN,
     LinkedGraph,
     nearest,
     new_pairs,
     reconstruction_loss,
-    upper_edges,
 )
 from quietgraph.params import param
 from quietgraph.types import Embeddings
@@ -31,7 +28,7 @@ _MOST_CONFIDENT = 4096  # confident nodes that links lead to; the search is line
 
 @final
 @dataclass(kw_only=True, eq=False)
-class NRGNN(NodeClassifier):
+class NRGNN(LinkedBackbone):
     """Links to labelled nodes and mined pseudo-labels (Dai, Aggarwal and Wang, 2021).
 
     As in the published code, links to labelled nodes lead both ways, and those to
@@ -42,7 +39,6 @@ class NRGNN(NodeClassifier):
         "Dai, Aggarwal and Wang: NRGNN: Learning a label noise-resistant graph neural "
         "network on sparsely and noisily labeled graphs. KDD 2021."
     )
-    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "hidden": 16}
     cora_seconds: ClassVar[float] = 32
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "citeseer": {"edge_weight": 3.0},
@@ -55,8 +51,6 @@ class NRGNN(NodeClassifier):
         },
     }
 
-    hidden: int = param(16, "width of the hidden layers", low=1)
-    edge_dim: int = param(64, "width of the edge predictor", low=1)
     candidates: int = param(
         0, "labelled nodes each node may be linked to, 0 for all; 4 million links at most", low=0
     )
@@ -76,54 +70,30 @@ class NRGNN(NodeClassifier):
     confident_weight: float = param(
         1.0, "weight of the confident predictions (beta)", low=0, old_name="sure_weight"
     )
-    dropout: float = param(0.5, "fraction of hidden entries dropped", low=0, high=0.99)
-    feature_norm: str = param("none", "scaling of feature rows", choices=("l2", "l1", "none"))
-    epochs: int = param(200, "training epochs", low=1)
-    patience: int | None = param(None, "epochs without better validation before stopping", low=1)
-    learning_rate: float = param(1e-3, "step size of Adam", low=0)
-    weight_decay: float = param(5e-4, "weight decay of Adam", low=0)
 
-    def _fit(self, task: Task) -> Fitted:
-        trainer = _Trainer(self, task)
-        schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay, self.patience)
-        history = train(trainer.networks, trainer.losses, schedule, score=trainer.score)
-        hidden, scores = trainer.output
-        return Fitted(
-            scores, hidden, history, notes={"confident_nodes": float(trainer.confident.sum())}
-        )
+    def _trainer(self, task: Task) -> "_Trainer":
+        return _Trainer(self, task)
 
 
-class _Networks(nn.Module):
-    def __init__(self, method: NRGNN, task: Task) -> None:
-        super().__init__()
-        num_features = task.graph.num_features
-        sizes = (num_features, method.hidden, task.num_classes, method.dropout)
-        self.predictor = EdgePredictor(num_features, method.edge_dim, unit_length=False)
-        self.miner, self.classifier = LinkedGCN(*sizes), LinkedGCN(*sizes)
-
-
-class _Trainer:
-    """The three networks, the links of two of them, and the best of what they said."""
+class _Trainer(LinkedTrainer):
+    """The first network mines confident predictions, from which the second one learns too."""
 
     def __init__(self, method: NRGNN, task: Task) -> None:
-        self.method, self.task = method, task
-        self.features = normalise_rows(task.graph.features, method.feature_norm)
-        self.operator = normalised_adjacency(task.graph)
-        self.edges = upper_edges(task.graph)
-        self.networks = _Networks(method, task).to(task.graph.device)
+        super().__init__(method, task, unit_length=False)
+        self.method = method
         pairs = torch.stack(self._similar_labelled())
         low, high = pairs.min(dim=0).values, pairs.max(dim=0).values
         self.candidates = new_pairs(task.graph, low, high)
         self.mined_graph = self.graph = self._linked(self.candidates[:, :0])
         self.mined = torch.zeros(len(task.labels), task.num_classes, device=task.graph.device)
         self.confident = torch.zeros_like(task.train)
-        self.best_mined = self.best = -math.inf
+        self.best_mined = -math.inf
 
     def losses(self, epoch: int) -> dict[str, Tensor]:  # noqa: ARG002
         method, train_nodes = self.method, self.task.train
         targets = self.task.labels[train_nodes]
         embeddings, operators = self._link()
-        networks = (self.networks.miner, self.networks.classifier)
+        networks = (self.networks.first, self.networks.second)
         mined, scores = (
             network(operator, self.features)
             for network, operator in zip(networks, operators, strict=True)
@@ -148,18 +118,17 @@ class _Trainer:
 
     def score(self) -> float:
         """Return the classifier's validation score; keep its best answer and the miner's."""
-        task = self.task
         for_miner, for_classifier = self.operators
-        hidden, scores = self.networks.classifier.both(for_classifier, self.features)
-        merit = validation_score(scores, task.labels, task.validation)
-        if merit > self.best:
-            self.best, self.output = merit, (hidden, scores)
-        mined = self.networks.miner(for_miner, self.features)
-        mined_merit = validation_score(mined, task.labels, task.validation)
-        if mined_merit > self.best_mined:
-            self.best_mined, self.mined = mined_merit, mined.softmax(dim=1)
+        reached = self.keep_best(*self.networks.second.both(for_classifier, self.features))
+        mined = self.networks.first(for_miner, self.features)
+        mined_score = validation_score(mined, self.task.labels, self.task.validation)
+        if mined_score > self.best_mined:
+            self.best_mined, self.mined = mined_score, mined.softmax(dim=1)
             self._link_confident()
-        return merit
+        return reached
+
+    def notes(self) -> dict[str, float]:
+        return {"confident_nodes": float(self.confident.sum())}
 
     def _link(self) -> tuple[Embeddings, tuple[CSR, CSR]]:
         """Return the edge predictor's embeddings and the operators of miner and classifier.

@@ -5,23 +5,19 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from quietgraph.embed import Schedule, normalise_rows, normalised_adjacency, train
+from quietgraph.embed import normalise_rows
 from quietgraph.graph import CSR
-from quietgraph.methods.base.node_classifier import NodeClassifier
-from quietgraph.methods.base.supervised import validation_score
-from quietgraph.methods.base.task import Fitted, Task
+from quietgraph.methods.base.task import Task
+from quietgraph.methods.linked.backbone import LinkedBackbone, LinkedTrainer
 from quietgraph.methods.linked.edge_predictor import (
     MOST_PAIRS,
-    EdgePredictor,
     Linked,
-    LinkedGCN,
     LinkedGraph,
     nearest,
     new_pairs,
     reconstruction_loss,
-    upper_edges,
 )
 from quietgraph.methods.linked.sample_selection import (
     label_costs,
@@ -36,7 +32,7 @@ from quietgraph.types import Mask, Scores
 
 @final
 @dataclass(kw_only=True, eq=False)
-class RTGNN(NodeClassifier):
+class RTGNN(LinkedBackbone):
     """Two peers govern label noise on a graph with learned links (Qian et al., 2023).
 
     Candidate links lead one way, as in the published code: an unlabelled node receives from the
@@ -49,7 +45,6 @@ class RTGNN(NodeClassifier):
     citation: ClassVar[str] = (
         "Qian et al.: Robust training of graph neural networks via noise governance. WSDM 2023."
     )
-    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "hidden": 16}
     cora_seconds: ClassVar[float] = 48
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "pubmed": {"candidates": 50},
@@ -57,7 +52,6 @@ class RTGNN(NodeClassifier):
     }
 
     hidden: int = param(128, "width of the peers' hidden layers", low=1)
-    edge_dim: int = param(64, "width of the edge predictor", low=1)
     candidates: int = param(
         100, "similar nodes each node may be linked to (K); 4 million links at most", low=1
     )
@@ -76,43 +70,20 @@ class RTGNN(NodeClassifier):
         high=1,
         old_name="sure_above",
     )
-    dropout: float = param(0.5, "fraction of hidden entries dropped", low=0, high=0.99)
-    feature_norm: str = param("none", "scaling of feature rows", choices=("l2", "l1", "none"))
-    epochs: int = param(200, "training epochs", low=1)
-    patience: int | None = param(None, "epochs without better validation before stopping", low=1)
-    learning_rate: float = param(1e-3, "step size of Adam", low=0)
-    weight_decay: float = param(5e-4, "weight decay of Adam", low=0)
 
-    def _fit(self, task: Task) -> Fitted:
-        trainer = _Trainer(self, task)
-        schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay, self.patience)
-        history = train(trainer.networks, trainer.losses, schedule, score=trainer.score)
-        hidden, scores = trainer.output
-        return Fitted(scores, hidden, history)
+    def _trainer(self, task: Task) -> "_Trainer":
+        return _Trainer(self, task)
 
 
-class _Networks(nn.Module):
-    def __init__(self, method: RTGNN, task: Task) -> None:
-        super().__init__()
-        num_features = task.graph.num_features
-        sizes = (num_features, method.hidden, task.num_classes, method.dropout)
-        self.predictor = EdgePredictor(num_features, method.edge_dim, unit_length=True)
-        self.first, self.second = LinkedGCN(*sizes), LinkedGCN(*sizes)
-
-
-class _Trainer:
-    """The edge predictor, the peers, and the best of what they said."""
+class _Trainer(LinkedTrainer):
+    """Both networks are peers."""
 
     def __init__(self, method: RTGNN, task: Task) -> None:
-        self.method, self.task = method, task
-        self.features = normalise_rows(task.graph.features, method.feature_norm)
-        self.operator = normalised_adjacency(task.graph)
-        self.edges = upper_edges(task.graph)
-        self.networks = _Networks(method, task).to(task.graph.device)
+        super().__init__(method, task, unit_length=True)
+        self.method = method
         senders, receivers = self._similar_pairs()
         pairs = new_pairs(task.graph, receivers, senders)
         self.graph = LinkedGraph.of(task.graph, pairs, method.link_above)
-        self.best = -math.inf
 
     def losses(self, epoch: int) -> dict[str, Tensor]:
         method, task, networks = self.method, self.task, self.networks
@@ -141,17 +112,11 @@ class _Trainer:
 
     def score(self) -> float:
         """Return the validation score of the peers' mean probability; keep the best answer."""
-        networks, task = self.networks, self.task
-        answers = [
-            peer.both(self.linked, self.features) for peer in (networks.first, networks.second)
-        ]
+        peers = (self.networks.first, self.networks.second)
+        answers = [peer.both(self.linked, self.features) for peer in peers]
         logs = torch.stack([scores.log_softmax(dim=1) for _, scores in answers])
-        scores = logs.logsumexp(dim=0) - math.log(2)
-        merit = validation_score(scores, task.labels, task.validation)
-        if merit > self.best:
-            hidden = torch.cat([hidden for hidden, _ in answers], dim=1)
-            self.best, self.output = merit, (hidden, scores)
-        return merit
+        hidden = torch.cat([hidden for hidden, _ in answers], dim=1)
+        return self.keep_best(hidden, logs.logsumexp(dim=0) - math.log(2))
 
     def _label_loss(self, first: Scores, second: Scores, epoch: int) -> Tensor:
         method, labels = self.method, self.task.labels[self.task.train]
