@@ -18,7 +18,7 @@ from quietgraph.report.run_files import DECISIONS_FILE
 from quietgraph.report.write_run import write_run
 from quietgraph.review.decisions import DecisionStore
 from quietgraph.review.run import open_run
-from report_problem import AWKWARD, CLASSES, large_run, own_run
+from report_problem import AWKWARD, CLASSES, large_run
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 from selenium.webdriver.chrome.service import Service
@@ -125,11 +125,6 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     driver = webdriver.Chrome(options=options, service=Service(DRIVER))
     yield Page(driver, downloads)
     driver.quit()
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> FitRun:
-    return own_run(tmp_path_factory.mktemp("browser") / "graph")
 
 
 @pytest.fixture(scope="module")

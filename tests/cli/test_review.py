@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -15,29 +14,11 @@ import pytest
 
 from command_line import run_main
 from quietgraph.graph.io import read_corrections
-from quietgraph.report.fit_run import FitRun
 from quietgraph.report.run_files import DECISIONS_FILE
-from quietgraph.report.write_run import write_run
 from quietgraph.review.decisions import DecisionStore
 from quietgraph.review.run import open_run
-from report_problem import own_run
 
 START = "from quietgraph.cli.app import main; main()"
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> FitRun:
-    return own_run(tmp_path_factory.mktemp("review") / "graph")
-
-
-@pytest.fixture(scope="module")
-def written(run: FitRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_run(run, tmp_path_factory.mktemp("written") / "run")
-
-
-@pytest.fixture
-def folder(written: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(written, tmp_path / "run"))
 
 
 @pytest.fixture

@@ -1,29 +1,14 @@
-import importlib.util
-import sys
 from types import ModuleType
 
 import pytest
 import torch
 
-from paths import ROOT
 from quietgraph.diagnose import BoundSettings, bound_terms
 from quietgraph.errors import InvalidLabelsError, InvalidParameterError
 
 RIGHT = torch.tensor([0, 0, 0, 1, 1, 1])
 LABELS = torch.tensor([0, 1, -1, 1, 1, -1])
 ROWS = torch.eye(2)[RIGHT]  # K_LL has the eigenvalue 2 twice, K the eigenvalue 3 twice
-
-
-@pytest.fixture(scope="module")
-def study() -> ModuleType:
-    path = ROOT / "studies" / "diagnostics.py"
-    spec = importlib.util.spec_from_file_location("benchmark_diagnostics", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up here
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_terms_of_a_worked_example() -> None:

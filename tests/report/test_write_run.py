@@ -21,22 +21,7 @@ from quietgraph.report.run_files import DECISIONS_FILE, VERIFIED_FILE
 from quietgraph.report.write_run import check_folder, free_folder, write_run
 from quietgraph.review.decisions import DecisionStore
 from quietgraph.review.run import read_decisions
-from report_problem import CLASSES, own_run
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> FitRun:
-    return own_run(tmp_path_factory.mktemp("write") / "graph")
-
-
-@pytest.fixture(scope="module")
-def written(run: FitRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_run(run, tmp_path_factory.mktemp("written") / "run")
-
-
-@pytest.fixture
-def folder(written: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(written, tmp_path / "run"))
+from report_problem import CLASSES
 
 
 def test_a_run_is_not_replaced_unless_it_is_said(run: FitRun, folder: Path) -> None:

@@ -1,25 +1,10 @@
-import importlib.util
-import sys
 from types import ModuleType
 
 import pytest
 import torch
 
-from paths import ROOT
 from quietgraph.diagnose import estimate_noise
 from quietgraph.errors import InvalidLabelsError
-
-
-@pytest.fixture(scope="module")
-def study() -> ModuleType:
-    path = ROOT / "studies" / "diagnostics.py"
-    spec = importlib.util.spec_from_file_location("benchmark_diagnostics", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up here
-    spec.loader.exec_module(module)
-    return module
 
 
 def sure_of(right: torch.Tensor, num_classes: int) -> torch.Tensor:

@@ -6,10 +6,10 @@ from typing import Any, ClassVar, final
 import torch
 from torch import Tensor, nn
 
-from quietgraph.embed import Schedule, info_nce, normalise_rows, train
+from quietgraph.embed import Schedule, info_nce, normalise_rows
 from quietgraph.graph import CSR, Graph
 from quietgraph.methods.base.cache import Embedded
-from quietgraph.methods.base.contrastive import ContrastiveClassifier, named_weights
+from quietgraph.methods.base.contrastive import ContrastiveClassifier
 from quietgraph.methods.grace.adversarial import (
     AttackSettings,
     attack,
@@ -19,10 +19,12 @@ from quietgraph.methods.grace.adversarial import (
 )
 from quietgraph.methods.grace.encoder import (
     ACTIVATIONS,
-    ENCODER,
     GraceEncoder,
     ProjectionHead,
+    edge_drop_param,
     embed_again,
+    feature_mask_param,
+    train_grace,
     view_rates,
 )
 from quietgraph.params import param
@@ -95,14 +97,10 @@ class ARIEL(ContrastiveClassifier):
     feature_norm: str = param("none", "scaling of feature rows", choices=("l2", "l1", "none"))
     sample: int = param(500, "nodes of the subgraph of a step", low=2)
     temperature: float = param(0.4, "temperature of the contrast between views", low=1e-3)
-    edge_drop_1: float = param(0.2, "fraction of edges dropped in view 1", low=0, high=1)
-    edge_drop_2: float = param(0.4, "fraction of edges dropped in view 2", low=0, high=1)
-    feature_mask_1: float = param(
-        0.3, "fraction of feature columns masked in view 1", low=0, high=1
-    )
-    feature_mask_2: float = param(
-        0.4, "fraction of feature columns masked in view 2", low=0, high=1
-    )
+    edge_drop_1: float = edge_drop_param(0.2, view=1)
+    edge_drop_2: float = edge_drop_param(0.4, view=2)
+    feature_mask_1: float = feature_mask_param(0.3, view=1)
+    feature_mask_2: float = feature_mask_param(0.4, view=2)
     attack_weight: float = param(0.5, "weight of the adversarial view (epsilon)", low=0)
     attack_steps: int = param(5, "steps of the attack", low=1)
     edge_step: float = param(200.0, "step size of the attack on edges (alpha)", low=0)
@@ -118,8 +116,7 @@ class ARIEL(ContrastiveClassifier):
         head = ProjectionHead(self.dim, self.head, generator=draws).to(graph.device)
         trainer = _Trainer(self, graph, nn.ModuleList([encoder, head]), seed)
         schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay)
-        history = train(trainer.modules, trainer.losses, schedule, what="learning embeddings")
-        state = named_weights(encoder, ENCODER)
+        state, history = train_grace(trainer.networks, trainer.losses, schedule)
         return Embedded(self._encode(graph, state), state, history)
 
     def _encode(self, graph: Graph, state: dict[str, Tensor]) -> Embeddings:
@@ -139,8 +136,8 @@ class ARIEL(ContrastiveClassifier):
 class _Trainer:
     """What an epoch needs and keeps: the graph in slices, random streams, encoder and head."""
 
-    def __init__(self, method: ARIEL, graph: Graph, modules: nn.ModuleList, seed: int) -> None:
-        self.method, self.modules, self.device = method, modules, graph.device
+    def __init__(self, method: ARIEL, graph: Graph, networks: nn.ModuleList, seed: int) -> None:
+        self.method, self.networks, self.device = method, networks, graph.device
         self.features = normalise_rows(graph.features, method.feature_norm)
         self.adjacency = graph.adjacency.to_scipy()
         self.sample_draws = torch_generator(seed, "subgraphs")
@@ -181,9 +178,9 @@ class _Trainer:
             seen = self._project(rows, operator)
             return info_nce(fixed, seen, temperature=self.method.temperature)
 
-        self.modules.eval().requires_grad_(False)
+        self.networks.eval().requires_grad_(False)
         found = attack(features, adjacency, cost, self.limits, generator=self.attack_draws)
-        self.modules.train().requires_grad_(True)
+        self.networks.train().requires_grad_(True)
         seen = self._project(found.features, normalise_dense(found.adjacency))
         return {
             "adversarial": info_nce(first, seen, temperature=self.method.temperature),
@@ -210,6 +207,6 @@ class _Trainer:
         return self._project(features, operator, shown.to(features))
 
     def _project(self, features: Tensor, operator: Tensor, mask: Tensor | None = None) -> Tensor:
-        encoder, head = self.modules
+        encoder, head = self.networks
         projected: Tensor = head(encoder(features, operator, mask))
         return projected

@@ -1,15 +1,25 @@
 """What ARIEL, SFA and GraphCL share: the encoder and the projection head of GRACE."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from quietgraph.embed import normalise_rows, normalised_adjacency, project, propagate
+from quietgraph.embed import (
+    History,
+    Schedule,
+    normalise_rows,
+    normalised_adjacency,
+    project,
+    propagate,
+    train,
+)
 from quietgraph.embed.encoder import glorot, leaky
 from quietgraph.graph import CSR, Features, Graph
-from quietgraph.methods.base.contrastive import weights_of
+from quietgraph.methods.base.contrastive import named_weights, weights_of
+from quietgraph.params import param
 from quietgraph.types import Embeddings
 
 ACTIVATIONS = ("relu", "prelu", "rrelu")
@@ -76,6 +86,14 @@ class ProjectionHead(nn.Module):
         return F.elu(embeddings @ self.first + self.first_bias) @ self.second + self.second_bias
 
 
+def train_grace(
+    networks: nn.ModuleList, losses: Callable[[int], dict[str, Tensor]], schedule: Schedule
+) -> tuple[dict[str, Tensor], History]:
+    """Train encoder and head by a loss; return the weights of the encoder and the history."""
+    history = train(networks, losses, schedule, what="learning embeddings")
+    return named_weights(networks[0], ENCODER), history
+
+
 def embed_again(
     encoder: GraceEncoder, graph: Graph, state: dict[str, Tensor], feature_norm: str
 ) -> Embeddings:
@@ -86,6 +104,16 @@ def embed_again(
     with torch.no_grad():
         embeddings: Embeddings = encoder.eval()(features, normalised_adjacency(graph))
     return embeddings
+
+
+def edge_drop_param(default: float, view: int) -> Any:
+    """Declare the fraction of edges that a view drops."""
+    return param(default, f"fraction of edges dropped in view {view}", low=0, high=1)
+
+
+def feature_mask_param(default: float, view: int) -> Any:
+    """Declare the fraction of feature columns that a view masks."""
+    return param(default, f"fraction of feature columns masked in view {view}", low=0, high=1)
 
 
 def view_rates(edge_drop: tuple[float, float], feature_mask: tuple[float, float]) -> dict[str, Any]:

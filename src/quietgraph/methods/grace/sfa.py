@@ -13,17 +13,18 @@ from quietgraph.embed import (
     draw_view,
     info_nce,
     normalise_rows,
-    train,
 )
 from quietgraph.graph import Graph
 from quietgraph.methods.base.cache import Embedded
-from quietgraph.methods.base.contrastive import ContrastiveClassifier, named_weights
+from quietgraph.methods.base.contrastive import ContrastiveClassifier
 from quietgraph.methods.grace.encoder import (
-    ENCODER,
     GraceEncoder,
     ProjectionHead,
     draw_anchors,
+    edge_drop_param,
     embed_again,
+    feature_mask_param,
+    train_grace,
     view_rates,
 )
 from quietgraph.params import param
@@ -89,14 +90,10 @@ class SFA(ContrastiveClassifier):
     power_steps: int = param(1, "power iterations of the augmentation, 0 for none (GRACE)", low=0)
     temperature: float = param(0.4, "temperature of the contrast between views", low=1e-3)
     anchors: int = param(700, "nodes contrasted in a step", low=2)
-    edge_drop_1: float = param(0.2, "fraction of edges dropped in view 1", low=0, high=1)
-    edge_drop_2: float = param(0.4, "fraction of edges dropped in view 2", low=0, high=1)
-    feature_mask_1: float = param(
-        0.3, "fraction of feature columns masked in view 1", low=0, high=1
-    )
-    feature_mask_2: float = param(
-        0.4, "fraction of feature columns masked in view 2", low=0, high=1
-    )
+    edge_drop_1: float = edge_drop_param(0.2, view=1)
+    edge_drop_2: float = edge_drop_param(0.4, view=2)
+    feature_mask_1: float = feature_mask_param(0.3, view=1)
+    feature_mask_2: float = feature_mask_param(0.4, view=2)
     epochs: int = param(200, "training epochs, a step each", low=1)
     learning_rate: float = param(5e-4, "step size of Adam", low=0)
     weight_decay: float = param(1e-5, "weight decay of Adam", low=0)
@@ -128,9 +125,7 @@ class SFA(ContrastiveClassifier):
             return {"loss": info_nce(*seen, temperature=self.temperature, intra_view=False)}
 
         schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay)
-        both = nn.ModuleList([encoder, head])
-        history = train(both, losses, schedule, what="learning embeddings")
-        state = named_weights(encoder, ENCODER)
+        state, history = train_grace(nn.ModuleList([encoder, head]), losses, schedule)
         return Embedded(self._encode(graph, state), state, history)
 
     def _encode(self, graph: Graph, state: dict[str, Tensor]) -> Embeddings:
