@@ -24,6 +24,7 @@ STAGES = (
     "embed",
     "classify",
     "diagnose",
+    "annotators",
     "methods",
     "bench",
     "paper",

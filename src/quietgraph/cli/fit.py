@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from quietgraph.annotators.consensus import with_consensus
 from quietgraph.bench.protocol import score
 from quietgraph.bench.variant import Variant, parse_variants
 from quietgraph.cli.console import progress_bars, results, say
@@ -36,6 +37,7 @@ from quietgraph.methods import NodeClassifier
 from quietgraph.methods.base.device import find_device
 from quietgraph.report.earlier import earlier_run
 from quietgraph.report.fit_run import FitRun
+from quietgraph.report.run_files import ANNOTATIONS_FILE
 from quietgraph.report.write_run import check_folder, free_folder, write_run
 from quietgraph.review.run import read_decisions
 
@@ -58,6 +60,7 @@ def fit(
     drop_dangling: bool,
     limit: str | None,
     fix: Path | None,
+    annotations: list[Path] | None,
     verified: list[Path] | None,
     drop_suspects: int,
     seed: int,
@@ -100,7 +103,9 @@ def fit(
     if out is not None:
         check_folder(out, overwrite=overwrite)
     with enter_world(distributed, model, alone=alone) as world:
-        observed, reference = _observe(source, setting, reading, seed=seed, data_root=data_root)
+        observed, reference = _observe(
+            source, setting, reading, _answer_files(annotations), seed=seed, data_root=data_root
+        )
         if method is None and observed.graph.num_nodes > WHOLE_UP_TO:
             name = DEFAULT_IN_PARTITIONS
             model = _estimator(name, settings, dataset, seed)
@@ -185,6 +190,7 @@ def _observe(
     source: str,
     noise: NoiseSetting,
     reading: Reading,
+    annotations: list[Path] | None,
     *,
     seed: int,
     data_root: str | None,
@@ -196,9 +202,18 @@ def _observe(
                 f"--noise needs clean labels to make wrong, and nobody knows those of {source}. "
                 "Leave it out, or name a dataset."
             )
-        return load(reading.source_of(source), seed=seed, **reading.options()), None
+        options = {"annotations": annotations, **reading.options()}
+        return load(reading.source_of(source), seed=seed, **options), None
     clean, reference = load_benchmark(source, seed=seed, data_root=data_root)
-    return apply_noise(clean, noise, seed=seed, reference=reference), reference
+    observed = apply_noise(clean, noise, seed=seed, reference=reference)
+    return (observed.annotate(annotations) if annotations else observed), reference
+
+
+def _answer_files(paths: list[Path] | None) -> list[Path] | None:
+    """Return files of answers; of a run folder, those that its fit was given."""
+    if not paths:
+        return None
+    return [path / ANNOTATIONS_FILE if path.is_dir() else path for path in paths]
 
 
 def _fit_all(
@@ -210,6 +225,8 @@ def _fit_all(
     for one in [model, *others]:
         one.fit(observed)
         one.quality()
+    if model.consensus_ is not None:
+        observed = with_consensus(observed, model.consensus_)
     return observed
 
 
@@ -224,8 +241,22 @@ def _print_results(run: FitRun, folder: Path) -> None:
     results.print(table)
     for sentence in run.model.quality().sentences:
         results.print(escape(sentence))
+    _print_annotators(run)
     results.print(escape(run.suspects_sentence()))
     results.print(f"report: {folder / 'report.html'}")
+
+
+def _print_annotators(run: FitRun) -> None:
+    rows = run.annotators()
+    if not rows:
+        return
+    table = Table("annotator", "answers", "accuracy", "95 % interval", "note")
+    for row in rows:
+        interval = f"{row['accuracy_low']:.2f} to {row['accuracy_high']:.2f}"
+        note = "random" if row["is_random"] else ""
+        accuracy = f"{row['accuracy']:.3f}"
+        table.add_row(escape(row["annotator"]), str(row["answers"]), accuracy, interval, note)
+    results.print(table)
 
 
 def _say_heterophily(observed: Observation) -> None:
@@ -242,6 +273,8 @@ def _say_heterophily(observed: Observation) -> None:
 def _say_understood(
     observed: Observation, reference: Reference | None, setting: NoiseSetting
 ) -> None:
+    for note in observed.annotations.notes if observed.annotations is not None else ():
+        say(f"[yellow]note:[/] {escape(note)}")
     if observed.understood is not None:
         for sentence in observed.understood.sentences():
             say(escape(sentence))

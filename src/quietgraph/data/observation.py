@@ -104,7 +104,10 @@ class Observation:
 
     def relabel(self, codes: Labels, change: str) -> "Observation":
         """Return it with other labels, and what was done in words."""
-        return replace(self, codes=codes, changes=(*self.changes, change))
+        answers = self.annotations
+        if answers is not None:  # a label that is dropped takes the answers on its node along
+            answers = answers.within(codes != UNKNOWN)
+        return replace(self, codes=codes, changes=(*self.changes, change), annotations=answers)
 
     def annotate(self, source: Any) -> "Observation":
         """Return it with the answers of several annotators.

@@ -9,6 +9,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from quietgraph.annotators.stored import restore_consensus, store_consensus
 from quietgraph.classify.quality import Quality
 from quietgraph.errors import UnreadableFileError
 from quietgraph.files import whole_folder
@@ -35,6 +36,10 @@ def save_model(model: NodeClassifier, folder: Path) -> Path:
     }
     if model.out_of_fold_ is not None:
         tensors["out_of_fold"] = torch.from_numpy(model.out_of_fold_)
+    annotators = None
+    if model.consensus_ is not None:
+        arrays, annotators = store_consensus(model.consensus_)
+        tensors |= {f"consensus.{name}": torch.from_numpy(rows) for name, rows in arrays.items()}
     tensors |= {f"votes.{name}": votes for name, votes in (model.votes_ or {}).items()}
     facts = {
         "format": FORMAT,
@@ -47,6 +52,7 @@ def save_model(model: NodeClassifier, folder: Path) -> Path:
         "seconds": model.seconds_,
         "temperature": model.temperature_,
         "quality": None if model.quality_ is None else model.quality_.to_dict(),
+        "annotators": annotators,
     }
     with whole_folder(folder) as scratch:
         save_file({name: value.contiguous() for name, value in tensors.items()}, scratch / _TENSORS)
@@ -121,6 +127,10 @@ def _restore(model: NodeClassifier, facts: dict[str, Any], tensors: dict[str, An
     model.out_of_fold_ = None if probabilities is None else probabilities.numpy()
     if probabilities is not None:
         model.votes_ = _named(tensors, "votes.")
+    annotators = facts.get("annotators")
+    if annotators is not None:
+        arrays = {name: rows.numpy() for name, rows in _named(tensors, "consensus.").items()}
+        model.consensus_ = restore_consensus(arrays, annotators)
     empty = _featureless(len(tensors["labels"]))
     masks = (tensors["labels"], tensors["train"], tensors["validation"])
     model.task_ = Task(empty, *masks, len(model.classes_), model.seed)

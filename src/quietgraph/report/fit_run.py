@@ -118,6 +118,13 @@ class FitRun:
             f"that are, and {hits} of the {len(first)} most suspicious"
         )
 
+    def annotators(self) -> list[dict[str, Any]]:
+        """Return one row per annotator, best first; none where labels were learned from."""
+        if self.model.consensus_ is None:
+            return []
+        rows = self.model.annotators().to_dict("records")
+        return [{str(name): value for name, value in row.items()} for row in rows]
+
     def facts(self) -> dict[str, Any]:
         """Return everything that made this run and came of it, as plain JSON values."""
         graph, table = self.observation.graph, self.suspects
@@ -147,6 +154,7 @@ class FitRun:
                 "verified": int(self.observation.verified.sum()),
                 "changes": list(self.observation.changes),
             },
+            "annotators": self.annotators(),
             "metrics": self.metrics,
             "quality": self.model.quality().to_dict(),
             "chosen": self.model.notes_,

@@ -10,6 +10,10 @@ CORRECTED_FILE: Final = "nodes_corrected.csv"
 EVIDENCE_FILE: Final = "evidence.jsonl"  # what a reviewer sees of each suspect
 DECISIONS_FILE: Final = "decisions.sqlite"  # what reviewers decide on `quietgraph review`
 VERIFIED_FILE: Final = "verified.csv"  # decisions of people that the fit was given
+ANNOTATIONS_FILE: Final = "annotations.csv"  # answers of annotators that the fit was given
+ANNOTATORS_FILE: Final = "annotators.csv"
+CONSENSUS_FILE: Final = "consensus.csv"
+DISAGREEMENTS_FILE: Final = "disagreements.csv"
 _WITH_VALUE: Final = ("--out", "--fix", "--verified")
 _ALONE: Final = ("--json", "--overwrite")
 

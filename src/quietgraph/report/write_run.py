@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from quietgraph.annotators.tables import consensus_table, disagreement_table
 from quietgraph.classify.quality import DISTRUST
 from quietgraph.errors import UnwritablePathError
 from quietgraph.files import whole_file, whole_folder
@@ -22,8 +23,12 @@ from quietgraph.report.earlier import has_decisions, keep_decisions
 from quietgraph.report.fit_run import FitRun
 from quietgraph.report.page import render_page
 from quietgraph.report.run_files import (
+    ANNOTATIONS_FILE,
+    ANNOTATORS_FILE,
+    CONSENSUS_FILE,
     CORRECTED_FILE,
     DECISIONS_FILE,
+    DISAGREEMENTS_FILE,
     EVIDENCE_FILE,
     PAGE_FILE,
     RUN_FILE,
@@ -147,6 +152,7 @@ def _fill(run: FitRun, folder: Path) -> None:
     _write_text(folder / EVIDENCE_FILE, "".join(f"{line}\n" for line in run.evidence_lines))
     if decisions:
         _write_text(folder / VERIFIED_FILE, corrections_csv(decisions.values()))
+    _write_annotators(run, folder)
     np.save(folder / "embeddings.npy", model.embeddings_)
     model.save(folder / "model")
     encoding = run.observation.encoding
@@ -154,6 +160,18 @@ def _fill(run: FitRun, folder: Path) -> None:
         _write_text(folder / "model" / ENCODING_FILE, encoding.to_json())
     _write_text(folder / RUN_FILE, json.dumps(run.facts(), indent=1))
     _write_text(folder / PAGE_FILE, render_page(run))
+
+
+def _write_annotators(run: FitRun, folder: Path) -> None:
+    """Write who gave which answer, how good they are, where they disagree, and the consensus."""
+    consensus = run.model.consensus_
+    if consensus is None:
+        return
+    node_ids = run.observation.node_ids
+    write_table(consensus.answers.to_frame(node_ids), folder / ANNOTATIONS_FILE)
+    write_table(run.model.annotators(), folder / ANNOTATORS_FILE)
+    write_table(disagreement_table(consensus.answers), folder / DISAGREEMENTS_FILE)
+    write_table(consensus_table(consensus, node_ids), folder / CONSENSUS_FILE)
 
 
 def _write_text(path: Path, text: str) -> None:

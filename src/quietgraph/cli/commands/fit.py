@@ -71,8 +71,7 @@ MinutesOption: TypeAlias = Annotated[
 
 @commands.command(
     epilog="Examples:\n  quietgraph fit cora --noise asymmetric:0.4 --beside gcn\n"
-    "  quietgraph fit my_graph/ --column species=label\n"
-    "  quietgraph fit my_graph/ --fix suspects.csv"
+    "  quietgraph fit my_graph/ --column species=label --fix suspects.csv"
 )
 @deferred
 def fit(  # noqa: PLR0917
@@ -117,6 +116,14 @@ def fit(  # noqa: PLR0917
         typer.Option(
             help="Edited suspects.csv, or node,label.",
             metavar="FILE",
+            rich_help_panel=CORRECTED,
+        ),
+    ] = None,
+    annotations: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Labels of several annotators.",
+            metavar="PATH",
             rich_help_panel=CORRECTED,
         ),
     ] = None,

@@ -12,6 +12,8 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from quietgraph.annotators.consensus import Consensus, resolve_annotations
+from quietgraph.annotators.tables import annotator_table
 from quietgraph.callbacks import Follower, follow, logger
 from quietgraph.classify import suspect_table
 from quietgraph.classify.calibration import calibrated
@@ -85,6 +87,7 @@ class NodeClassifier(metaclass=Parameterised):
     )
     votes_: dict[str, Tensor] | None = field(default=None, init=False, repr=False)
     quality_: Quality | None = field(default=None, init=False, repr=False)
+    consensus_: Consensus | None = field(default=None, init=False, repr=False)  # of annotators
     temperature_: float = field(default=1.0, init=False, repr=False)  # of predict_proba
     loaded_: bool = field(default=False, init=False, repr=False)  # then the graph is not here
 
@@ -152,10 +155,11 @@ class NodeClassifier(metaclass=Parameterised):
         labels: Any = None,
         validation: Any = None,
         *,
+        annotations: Any = None,
         callbacks: Iterable[Follower] = (),
         verbose: int = 0,
     ) -> Self:
-        """Learn from a graph and its partly wrong labels.
+        """Learn from a graph and its partly wrong labels, or from answers of several annotators.
 
         Args:
             graph: A `Graph`; or alone, an `Observation` of `quietgraph.load` or a PyG `Data` with
@@ -163,12 +167,16 @@ class NodeClassifier(metaclass=Parameterised):
             labels: One entry per node, in any type; -1, None or NaN = unknown.
             validation: Mask or indices of labelled nodes that are held out for choices; without
                 it a stratified fifth of the labels is held out.
+            annotations: Answers of several annotators: a table with the columns node, annotator
+                and label, a file of one, or a matrix (see `quietgraph.read_annotations`). Their
+                consensus, found together with the graph, is what is learned from.
             callbacks: Objects of `quietgraph.callbacks`, or functions of an `Epoch`.
             verbose: 1 shows every tenth of the epochs on stderr, 2 each.
         """
         check_parameters(self)
         find_device(self.device)
-        observation = observe(graph, labels, validation, seed=self.seed)
+        observed = observe(graph, labels, validation, annotations=annotations, seed=self.seed)
+        observation, self.consensus_ = resolve_annotations(observed, seed=self.seed)
         task, self.classes_ = make_task(observation, self.seed)
         self.observation_ = observation
         started = time.perf_counter()
@@ -253,6 +261,20 @@ class NodeClassifier(metaclass=Parameterised):
         if not flag:
             table.attrs["notice"] = " ".join((quality.sentences[0], *quality.advice))
         return table if columns == "cleanlab" else for_notebooks(table)
+
+    def annotators(self) -> pd.DataFrame:
+        """Return the annotators of `fit`, best first.
+
+        Columns: annotator, answers, accuracy with its 95 % interval (accuracy_low, accuracy_high),
+        kappa, copies_classifier, is_random. See `docs/annotators.md`.
+        """
+        self._check_fitted()
+        if self.consensus_ is None:
+            self._refuse(
+                f"this {type(self).__name__} learned from labels, not from annotators. "
+                "Call fit(graph, annotations=...)."
+            )
+        return annotator_table(self.consensus_)
 
     def quality(self) -> Quality:
         """Return how far the model can be trusted, from out-of-fold predictions.

@@ -1,0 +1,1 @@
+"""Several annotators: their consensus and quality, what to label next, language models."""

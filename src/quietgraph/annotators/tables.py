@@ -1,0 +1,148 @@
+"""Tables about annotators: how good each is, who disagrees, the consensus of nodes."""
+
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pandas as pd
+from scipy.stats import beta
+
+from quietgraph.annotators.consensus import Consensus
+from quietgraph.data.annotations import Annotations
+from quietgraph.types import UNKNOWN
+
+_PRIOR: Final = 2.0  # answers of the common accuracy that every annotator starts with
+_LEVEL: Final = 0.95
+_RANDOM: Final = 0.2  # kappa below which answers are as good as random
+_MOST_COMPARED: Final = 100  # annotators
+_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+
+def annotator_table(consensus: Consensus) -> pd.DataFrame:
+    """Return the annotators, best first.
+
+    Columns: annotator, answers, accuracy (estimated), accuracy_low and accuracy_high (95 %
+    interval), kappa (accuracy beyond what the same answers in random order would reach: 0 random,
+    1 perfect), copies_classifier (fraction of answers that follow attributes as the classifier
+    does), is_random (kappa is surely below 0.2).
+    """
+    answers, posterior = consensus.answers, consensus.posterior
+    right = posterior[answers.nodes, answers.labels]
+    sizes = answers.counts
+    sums = np.bincount(answers.annotators, right, len(sizes))
+    doubts = np.bincount(answers.annotators, right * (1 - right), len(sizes))
+    common = right.mean()
+    accuracy = (sums + _PRIOR * common) / (sizes + _PRIOR)
+    # Sampling of the nodes, and that no true label is known.
+    variance = accuracy * (1 - accuracy) / (sizes + _PRIOR + 1) + doubts / np.square(sizes + _PRIOR)
+    low, high = _interval(accuracy, variance)
+    chance = _chance(consensus)
+    kappa, upper = ((value - chance) / (1 - chance) for value in (accuracy, high))
+    table = pd.DataFrame(
+        {
+            "annotator": answers.names,
+            "answers": sizes,
+            "accuracy": accuracy,
+            "accuracy_low": low,
+            "accuracy_high": high,
+            "kappa": kappa,
+            "copies_classifier": consensus.copying,
+            "is_random": upper < _RANDOM,
+        }
+    )
+    return table.sort_values("accuracy", ascending=False, kind="stable", ignore_index=True)
+
+
+def disagreement_table(answers: Annotations) -> pd.DataFrame:
+    """Return every pair of annotators with nodes in common, most disagreement first.
+
+    Columns: first, second, nodes (that both answered), disagree (fraction), most_often (the
+    commonest pair of different answers) and times. Of more than 100 annotators those with the
+    most answers are compared.
+    """
+    chosen = np.sort(np.argsort(-answers.counts, kind="stable")[:_MOST_COMPARED])
+    given = np.full((len(chosen), answers.num_nodes), UNKNOWN)
+    place = np.full(len(answers.names), UNKNOWN)
+    place[chosen] = np.arange(len(chosen))
+    kept = place[answers.annotators] >= 0
+    given[place[answers.annotators[kept]], answers.nodes[kept]] = answers.labels[kept]
+    rows = [
+        _compare(answers, given, int(one), int(two), chosen)
+        for one in range(len(chosen))
+        for two in range(one + 1, len(chosen))
+    ]
+    names = ["first", "second", "nodes", "disagree", "most_often", "times"]
+    table = pd.DataFrame([row for row in rows if row is not None], columns=names)
+    return table.sort_values("disagree", ascending=False, kind="stable", ignore_index=True)
+
+
+def consensus_table(consensus: Consensus, node_ids: Any) -> pd.DataFrame:
+    """Return the nodes with answers, least certain first.
+
+    Columns: node, consensus, probability, majority, classifier (its likeliest class without the
+    answers on the node), answers (how many), agree (fraction of them), given (who said what).
+    """
+    answers = consensus.answers
+    nodes = np.flatnonzero(answers.answered.numpy())
+    best = consensus.posterior[nodes].argmax(axis=1)
+    votes = answers.votes()[nodes]
+    asked = consensus.prior[nodes].sum(axis=1) > 0
+    classifier = answers.classes[consensus.prior[nodes].argmax(axis=1)].astype(object)
+    classifier[~asked] = None
+    table = pd.DataFrame(
+        {
+            "node": np.asarray(node_ids)[nodes],
+            "consensus": answers.classes[best],
+            "probability": consensus.posterior[nodes].max(axis=1),
+            "majority": answers.classes[answers.majority().numpy()[nodes]],
+            "classifier": classifier,
+            "answers": votes.sum(axis=1).astype(int),
+            "agree": votes[np.arange(len(nodes)), best] / votes.sum(axis=1),
+            "given": _given(answers)[nodes],
+        }
+    )
+    return table.sort_values("probability", kind="stable", ignore_index=True)
+
+
+def _interval(mean: _Array, variance: _Array) -> tuple[_Array, _Array]:
+    """Return the interval of a Beta distribution with this mean and variance."""
+    mean = mean.clip(1e-6, 1 - 1e-6)
+    total = np.maximum(mean * (1 - mean) / np.maximum(variance, 1e-12) - 1, 0.5)
+    low, high = beta.interval(_LEVEL, mean * total, (1 - mean) * total)
+    return np.asarray(low), np.asarray(high)
+
+
+def _chance(consensus: Consensus) -> _Array:
+    """Return the accuracy of each annotator's answers in random order [annotators]."""
+    answers, classes = consensus.answers, len(consensus.answers.classes)
+    named = np.zeros((len(answers.names), classes))
+    true = np.zeros_like(named)
+    np.add.at(named, (answers.annotators, answers.labels), 1)
+    np.add.at(true, answers.annotators, consensus.posterior[answers.nodes])
+    sizes = np.maximum(named.sum(axis=1, keepdims=True), 1)
+    return np.asarray((named / sizes * true / sizes).sum(axis=1).clip(max=0.999))
+
+
+def _compare(
+    answers: Annotations, given: _Array, one: int, two: int, chosen: _Array
+) -> tuple[Any, ...] | None:
+    both = (given[one] != UNKNOWN) & (given[two] != UNKNOWN)
+    if not both.any():
+        return None
+    first, second = given[one][both], given[two][both]
+    differs, words, times = first != second, "", 0
+    if differs.any():
+        pairs, counts = np.unique(
+            np.stack([first[differs], second[differs]]), axis=1, return_counts=True
+        )
+        mine, theirs = answers.classes[pairs[:, int(counts.argmax())]]
+        words, times = f"{mine} / {theirs}", int(counts.max())
+    names = (answers.names[chosen[one]], answers.names[chosen[two]])
+    return (*names, int(both.sum()), float(differs.mean()), words, times)
+
+
+def _given(answers: Annotations) -> _Array:
+    """Return who said what, in words [nodes]."""
+    words: list[list[str]] = [[] for _ in range(answers.num_nodes)]
+    for node, who, label in zip(answers.nodes, answers.annotators, answers.labels, strict=True):
+        words[node].append(f"{answers.names[who]}: {answers.classes[label]}")
+    return np.array(["; ".join(one) for one in words], dtype=object)
