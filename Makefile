@@ -33,8 +33,8 @@ demo: $(INSTALLED) ## learn from a real graph with 40 % wrong labels, beside a p
 test: $(WITH_TOOLS) ## all tests but the slow ones
 	$(TEST_ENV) $(BIN)/pytest -n 2 --dist worksteal -m 'not slow'
 
-fuzz: $(WITH_TOOLS) ## many thousand mutated files for every reader (CASES of each format)
-	QUIETGRAPH_FUZZ_CASES=$(or $(CASES),17000) $(TEST_ENV) $(BIN)/pytest tests/fuzz
+fuzz: $(WITH_TOOLS) ## 200,000 mutated files for every reader and loader (CASES of each format)
+	QUIETGRAPH_FUZZ_CASES=$(or $(CASES),8000) $(TEST_ENV) $(BIN)/pytest tests/fuzz
 
 test-slow: $(WITH_TOOLS) ## the tests that take minutes (published figures, timing ratios)
 	$(TEST_ENV) $(BIN)/pytest -m slow

@@ -3,7 +3,10 @@
 import io
 import json
 import re
+import sqlite3
+import tempfile
 import zipfile
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +54,7 @@ def mutate_file(path: Path, draws: np.random.Generator) -> None:
     for _ in range(int(draws.integers(1, 4))):
         content = path.read_bytes()
         ways = [_flip, _cut, _double]
-        if path.suffix in {".csv", ".gml", ".graphml", ".json"}:
+        if path.suffix in {".csv", ".gml", ".graphml", ".json", ".jsonl"}:
             ways += [_word] * 4
         if path.suffix == ".json":
             ways += [_json] * 4
@@ -59,6 +62,12 @@ def mutate_file(path: Path, draws: np.random.Generator) -> None:
             ways += [_array] * 4
         if path.suffix in {".npz", ".pt"}:
             ways += [_member] * 4
+        if path.suffix == ".jsonl":
+            ways += [_json_line] * 4
+        if path.suffix == ".safetensors":
+            ways += [_tensors] * 6
+        if path.suffix == ".sqlite":
+            ways += [_row] * 6
         path.write_bytes(_pick(draws, ways)(content, draws))
 
 
@@ -181,3 +190,73 @@ def _member(content: bytes, draws: np.random.Generator) -> bytes:
         for member, data in members:
             packed.writestr(member, data)
     return buffer.getvalue()
+
+
+def _json_line(content: bytes, draws: np.random.Generator) -> bytes:
+    """Change one line of a file of JSON lines."""
+    lines = content.split(b"\n")
+    place = int(draws.integers(len(lines)))
+    lines[place] = _json(lines[place], draws)
+    return b"\n".join(lines)
+
+
+def _tensors(content: bytes, draws: np.random.Generator) -> bytes:
+    """Change the header of a safetensors file, or one of its numbers."""
+    size = int.from_bytes(content[:8], "little")
+    header, data = content[8 : 8 + size], content[8 + size :]
+    way = int(draws.integers(4))
+    if way == 0:
+        header = _json(header, draws)
+    elif way == 1:
+        header = _facts(header, draws)
+    elif way == 2:
+        header = _word(header, draws)
+    else:
+        numbers = np.frombuffer(data[: len(data) // 4 * 4], "<f4").copy()
+        if len(numbers):
+            values = (np.nan, np.inf, -1.0, 1e38, 0.0)
+            numbers[int(draws.integers(len(numbers)))] = _pick(draws, values)
+        data = numbers.tobytes() + data[len(numbers) * 4 :]
+    return len(header).to_bytes(8, "little") + header + data
+
+
+def _facts(header: bytes, draws: np.random.Generator) -> bytes:
+    """Change the JSON that we keep inside of the header of a safetensors file."""
+    try:
+        document = json.loads(header)
+        facts = document["__metadata__"]["facts"]
+        document["__metadata__"]["facts"] = _json(facts.encode(), draws).decode()
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return _word(header, draws)
+    return json.dumps(document).encode()
+
+
+def _row(content: bytes, draws: np.random.Generator) -> bytes:
+    """Change one cell, the tables or the header of an SQLite file."""
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "changed.sqlite"
+        path.write_bytes(content)
+        with suppress(sqlite3.Error, UnicodeError), closing(sqlite3.connect(path)) as file:
+            names = "SELECT name FROM sqlite_master WHERE type = 'table'"
+            table = _pick(draws, file.execute(names).fetchall())[0]
+            columns = [row[1] for row in file.execute(f'PRAGMA table_info("{table}")')]
+            column = _pick(draws, columns)
+            value = _pick(draws, (*NUMBERS[:8], *WORDS, None, 0.5, float("inf"), b"\xff\0"))
+            way = int(draws.integers(8))
+            if way == 0:
+                file.execute(f'ALTER TABLE "{table}" DROP COLUMN "{column}"')
+            elif way == 1:
+                file.execute(f"PRAGMA user_version = {int(draws.integers(5))}")
+            elif way == 2:
+                file.execute(f'DELETE FROM "{table}"')
+            else:
+                file.execute("PRAGMA ignore_check_constraints = 1")
+                rows = f'SELECT rowid FROM "{table}" ORDER BY random() LIMIT 1'
+                if way > 5 or "rowid" not in columns:
+                    file.execute(f'UPDATE OR IGNORE "{table}" SET "{column}" = ?', (value,))
+                else:
+                    change = f'UPDATE "{table}" SET "{column}" = ? WHERE rowid = ({rows})'
+                    file.execute(change, (value,))
+            file.commit()
+            file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return path.read_bytes()

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from fuzz.seeds import SEEDS
+from fuzz.stored import STORED
 
-CASES = int(os.environ.get("QUIETGRAPH_FUZZ_CASES", "40"))
+CASES = int(os.environ.get("QUIETGRAPH_FUZZ_CASES", "12"))
 FIRST = int(os.environ.get("QUIETGRAPH_FUZZ_FIRST", "0"))
 
 
@@ -42,6 +43,6 @@ def found() -> list[dict[str, str]]:
     return run(str(CASES), str(FIRST))
 
 
-@pytest.mark.parametrize("form", ["process", "hostile", *SEEDS])
+@pytest.mark.parametrize("form", ["process", "hostile", *SEEDS, *STORED])
 def test_every_file_ends_in_our_error_or_a_sound_graph(form: str, found) -> None:
     assert [one for one in found if one["format"] == form] == []

@@ -22,6 +22,7 @@ import torch
 from fuzz.hostile import HOSTILE
 from fuzz.mutate import mutate_file
 from fuzz.seeds import SEEDS
+from fuzz.stored import STORED
 from quietgraph.errors import QuietgraphError
 from quietgraph.graph import CSR
 from quietgraph.graph.io import ReadGraph
@@ -37,18 +38,19 @@ def main(cases: int, first: int, only: str | None) -> None:
     known = json.loads((Path(__file__).parent / "found.json").read_text())  # went wrong once
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
+        gc.freeze()  # what the libraries hold need not be looked through in every case
         if only in {None, "hostile"}:
             for name, write in HOSTILE.items():
                 target = fresh(folder / "case")
                 source = write(target)
                 report("hostile", name, run(lambda one=source: read_both(one), target))
-        for place, (form, (write, read)) in enumerate(SEEDS.items()):
+        for place, (form, (write, read)) in enumerate((SEEDS | STORED).items()):
             if only not in {None, form}:
                 continue
             seed = fresh(folder / f"seed{place}")
             source = write(seed)
             read(source)  # warms up, and must work
-            gc.freeze()  # what the libraries hold need not be looked through in every case
+            gc.freeze()
             for case in (*known.get(form, ()), *range(first, first + cases)):
                 report(form, case, one_case(form, case, (seed, source, folder), read))
     print(json.dumps({"done": True}), flush=True)
@@ -62,9 +64,9 @@ def one_case(form: str, case: int, paths: tuple[Path, Path, Path], read: Any) ->
     shutil.copytree(seed, target)
     changed = target / source.relative_to(seed)
     draws = np.random.default_rng([zlib.crc32(form.encode()), case])
-    files = sorted(changed.iterdir()) if changed.is_dir() else [changed]
+    files = sorted(path for path in changed.rglob("*") if path.is_file()) or [changed]
     mutate_file(files[int(draws.integers(len(files)))], draws)
-    is_graph = form not in {"encoding", "corrections"}
+    is_graph = form in SEEDS and form not in {"encoding", "corrections"}
     both = is_graph and bool(draws.integers(2))
     return run(lambda: read_both(changed) if both else check(read(changed)), target)
 

@@ -88,6 +88,6 @@ def _record(row: dict[str, str]) -> Record:
         started=values["started"],
         seconds=float(values["seconds"]),
         peak_memory_mb=float(values["peak_memory_mb"]),
-        versions=json.loads(values["versions"] or "{}"),
+        versions={k: str(v) for k, v in json.loads(values["versions"] or "{}").items()},
         metrics={name: float(value) for name, value in row.items() if value},
     )

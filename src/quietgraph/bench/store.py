@@ -177,5 +177,5 @@ def _record(values: dict[str, Any]) -> Record:
         name: float("nan") if value is None else float(value)
         for name, value in json.loads(values.pop("metrics")).items()
     }
-    versions = json.loads(values.pop("versions"))
+    versions = {str(name): str(one) for name, one in json.loads(values.pop("versions")).items()}
     return Record(key=key, metrics=metrics, versions=versions, **values)

@@ -1,12 +1,13 @@
 """Trials of a search in an SQLite file of Optuna's, one process adding to it at a time."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from quietgraph.bench.search_space import Options, Span
+from quietgraph.errors import QuietgraphError
 from quietgraph.sqlite_file import FileKind, damaged, explained, lock_for_writing, unlock
 
 # Optuna makes and versions the tables.
@@ -30,14 +31,28 @@ def open_study(optuna: Any, name: str, store: Path) -> Iterator[Any]:
     store = store.absolute()
     lock = lock_for_writing(store, TRIALS)
     try:
-        with _explained(store):
-            storage = optuna.storages.RDBStorage(f"sqlite:///{store}")
-            try:
-                yield _continued(optuna, name, storage)
-            finally:
-                storage.engine.dispose()
+        with _explained(store), ExitStack() as after:
+            with readable(store):
+                storage = optuna.storages.RDBStorage(f"sqlite:///{store}")
+                after.callback(storage.engine.dispose)
+                study = _continued(optuna, name, storage)
+            yield study
     finally:
         unlock(lock)
+
+
+@contextmanager
+def readable(store: Path) -> Iterator[None]:
+    """Turn whatever Optuna raises on a store with damaged cells into a sentence."""
+    from optuna.exceptions import StorageInternalError  # noqa: PLC0415  (an extra)
+    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415  (comes with it)
+
+    try:
+        yield
+    except (SQLAlchemyError, StorageInternalError, QuietgraphError):
+        raise
+    except Exception as error:
+        raise damaged(store, TRIALS, error) from error
 
 
 @contextmanager
@@ -65,19 +80,20 @@ def _continued(optuna: Any, name: str, storage: Any) -> Any:
     return study
 
 
-def finished_trials(optuna: Any, study: Any) -> list[Trial]:
-    """Return the trials in order; one that was killed under way is none."""
+def finished_trials(optuna: Any, study: Any, store: Path) -> list[Trial]:
+    """Return the trials of a store in order; one that was killed under way is none."""
     complete = optuna.trial.TrialState.COMPLETE
-    return [
-        Trial(
-            trial.params,
-            trial.value if trial.state == complete else None,
-            trial.user_attrs.get("reason", ""),
-            trial.user_attrs.get("seconds", 0.0),
-        )
-        for trial in study.get_trials(deepcopy=False)
-        if trial.state == complete or "reason" in trial.user_attrs
-    ]
+    with readable(store):
+        return [
+            Trial(
+                trial.params,
+                float(trial.value) if trial.state == complete else None,
+                str(trial.user_attrs.get("reason", "")),
+                float(trial.user_attrs.get("seconds", 0.0)),
+            )
+            for trial in study.get_trials(deepcopy=False)
+            if trial.state == complete or "reason" in trial.user_attrs
+        ]
 
 
 def distributions(optuna: Any, space: Mapping[str, Span | Options]) -> dict[str, Any]:

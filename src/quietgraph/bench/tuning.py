@@ -94,13 +94,13 @@ def search(
     optuna = import_extra("optuna", "quietgraph tune")
     spans = distributions(optuna, space)
     with open_study(optuna, _name(goal, spans), store) as study:
-        while len(found := finished_trials(optuna, study)) < trials:
+        while len(found := finished_trials(optuna, study, store)) < trials:
             # A sampler's own draws start afresh with the process; these depend on the count alone.
             seed = derive_seed(0, "tune", len(found)) % 2**32
             study.sampler = optuna.samplers.TPESampler(seed=seed)
             _try(optuna, study, goal, spans)
             if tell is not None:
-                tell(finished_trials(optuna, study), trials)
+                tell(finished_trials(optuna, study, store), trials)
         return found[:trials]
 
 
@@ -118,11 +118,11 @@ def search_grid(
     values = {name: tuple(dict.fromkeys(point[name] for point in points)) for name in points[0]}
     spans = distributions(optuna, {name: Options(each) for name, each in values.items()})
     with open_study(optuna, _name(goal, spans), store) as study:
-        while missing := _missing(wanted, found := finished_trials(optuna, study)):
+        while missing := _missing(wanted, found := finished_trials(optuna, study, store)):
             study.enqueue_trial(missing[0])
             _try(optuna, study, goal, spans)
             if tell is not None:
-                tell(finished_trials(optuna, study), len(wanted))
+                tell(finished_trials(optuna, study, store), len(wanted))
         return found
 
 

@@ -53,8 +53,19 @@ class Adam:
                 _move(moving, settings)
 
     def load_state(self, state: State) -> None:
-        """Continue from the state of another optimiser of the same parameters."""
+        """Continue from the state of another optimiser of the same parameters.
+
+        Raises:
+            ValueError: It is of other parameters; the fused step would not notice.
+        """
         devices = [parameter.device for parameter in self.parameters]
+        for index, own in state.items():
+            shape = self.parameters[index].shape
+            wanted = {"step": torch.Size(), "exp_avg": shape, "exp_avg_sq": shape}
+            if {name: value.shape for name, value in own.items()} != wanted or any(
+                value.dtype != torch.float32 or not value.isfinite().all() for value in own.values()
+            ):
+                raise ValueError(f"the optimiser's state {index} is of another parameter")
         self.state = {
             index: {name: value.to(devices[index]) for name, value in own.items()}
             for index, own in state.items()

@@ -15,6 +15,7 @@ from quietgraph.embed.adam import Adam
 from quietgraph.embed.scale.checkpoint import Checkpoints, Snapshot, restore_state, state_of
 from quietgraph.embed.scale.distributed import ALONE, World
 from quietgraph.errors import QuietgraphError
+from quietgraph.graph.io.limits import parsing
 from quietgraph.progress import report_progress
 
 History: TypeAlias = list[dict[str, float]]
@@ -168,14 +169,14 @@ class _Loop:
         found = self.world.agree(found)
         if found is None:
             return
-        restore_state(self.module, self.optimiser, found.tensors)
-        progress = _Progress(**found.facts["progress"])
-        progress.best = -math.inf if progress.best is None else progress.best
-        if found.facts["partitions_per_step"] != recovery.partitions_per_step:
-            progress.step, progress.sums = 0, {}
-        self._begin(progress)
-        own = (name for name in found.tensors if name.startswith(_STATE))
-        recovery.restore({name.removeprefix(_STATE): found.tensors[name] for name in own})
+        with parsing(recovery.checkpoints.folder, "checkpoint", "Remove it to start afresh."):
+            restore_state(self.module, self.optimiser, found.tensors)
+            progress = _progress_of(found.facts["progress"])
+            if found.facts["partitions_per_step"] != recovery.partitions_per_step:
+                progress.step, progress.sums = 0, {}
+            self._begin(progress)
+            own = (name for name in found.tensors if name.startswith(_STATE))
+            recovery.restore({name.removeprefix(_STATE): found.tensors[name] for name in own})
 
     def _begin(self, progress: _Progress) -> None:
         before = progress.history[-1]["seconds"] if progress.history else 0.0
@@ -232,6 +233,25 @@ class _Loop:
         tensors |= {_STATE + name: value for name, value in recovery.state().items()}
         facts = {"progress": progress, "partitions_per_step": recovery.partitions_per_step}
         recovery.checkpoints.keep(recovery.key, Snapshot(tensors, facts))
+
+
+def _progress_of(facts: dict[str, Any]) -> _Progress:
+    """Return the progress that a snapshot tells of; ValueError where it tells of none."""
+    best = -math.inf if facts["best"] is None else facts["best"]
+    progress = _Progress(**{**facts, "best": best})
+    records = [progress.sums, *progress.history]
+    counts = (progress.epoch, progress.step, progress.waited)
+    if not all(
+        type(one) is float and math.isfinite(one) for row in records for one in row.values()
+    ):
+        raise ValueError("losses are no numbers")
+    if not all(type(one) is int and one >= 0 for one in counts) or type(best) is not float:
+        raise ValueError("epochs are no numbers")
+    if progress.epoch != len(progress.history) or not all(
+        {"loss", "seconds"} <= row.keys() for row in progress.history
+    ):
+        raise ValueError("epochs are missing")
+    return progress
 
 
 def _value(record: dict[str, float]) -> float:

@@ -1,26 +1,33 @@
 """Models on disk: JSON and safetensors, written whole or not at all, never pickled."""
 
+import hashlib
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from quietgraph.annotators.stored import restore_consensus, store_consensus
 from quietgraph.classify.quality import Quality
 from quietgraph.errors import UnreadableFileError
 from quietgraph.files import whole_folder
 from quietgraph.graph import CSR, Graph
+from quietgraph.graph.io.encoding import read_json
+from quietgraph.graph.io.limits import parsing
 from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.task import Task
 from quietgraph.methods.registry import METHODS, class_path, method_name
 from quietgraph.params import current_names
+from quietgraph.types import UNKNOWN
 
 FORMAT = 3  # raise it when the state of a method changes its meaning
 _TENSORS, _FACTS = "tensors.safetensors", "model.json"
+_CHECKSUM = "checksum"  # of tensors and facts, in the facts
+_WAY_OUT = "Name a folder written by save or fit, or fit the model again."
 
 
 def save_model(model: NodeClassifier, folder: Path) -> Path:
@@ -57,7 +64,24 @@ def save_model(model: NodeClassifier, folder: Path) -> Path:
     with whole_folder(folder) as scratch:
         save_file({name: value.contiguous() for name, value in tensors.items()}, scratch / _TENSORS)
         (scratch / _FACTS).write_text(json.dumps(facts, indent=1), encoding="utf-8")
+        seal(scratch)
     return folder
+
+
+def seal(folder: Path) -> None:
+    """Write the checksum of a model into its facts, so that a damaged file is noticed."""
+    facts = read_json(folder / _FACTS)
+    facts[_CHECKSUM] = _checksum(folder, facts)
+    (folder / _FACTS).write_text(json.dumps(facts, indent=1), encoding="utf-8")
+
+
+def _checksum(folder: Path, facts: dict[str, Any]) -> str:
+    plain = {name: value for name, value in facts.items() if name != _CHECKSUM}
+    digest = hashlib.blake2b(json.dumps(plain, sort_keys=True).encode(), digest_size=16)
+    with (folder / _TENSORS).open("rb") as file:
+        while piece := file.read(2**20):
+            digest.update(piece)
+    return digest.hexdigest()
 
 
 def load_model(folder: str | Path, *, method: type[NodeClassifier] | None = None) -> NodeClassifier:
@@ -70,36 +94,59 @@ def load_model(folder: str | Path, *, method: type[NodeClassifier] | None = None
         method: Class of the model, needed where it is not registered.
     """
     folder = Path(folder)
-    facts, tensors = _read(folder)
-    chosen = _method_of(facts, folder) if method is None else _checked(method, facts, folder)
-    model = chosen(**current_names(chosen, facts["parameters"], warn=False))
-    _restore(model, facts, tensors)
+    with parsing(folder, "model", _WAY_OUT):
+        facts, tensors = _read(folder)
+        chosen = _method_of(facts, folder) if method is None else _checked(method, facts, folder)
+        model = chosen(**current_names(chosen, facts["parameters"], warn=False))
+        _check_tensors(tensors, len(facts["classes"]))
+        _restore(model, facts, tensors)
     return model
 
 
-def _read(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    try:
-        facts = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
-        tensors = load_file(folder / _TENSORS)
-    except (OSError, ValueError, SafetensorError) as error:
+def _read(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    facts = read_json(folder / _FACTS)
+    if not isinstance(facts, dict) or facts.get("format") != FORMAT:
+        found = facts.get("format") if isinstance(facts, dict) else None
         raise UnreadableFileError(
-            f"{folder} holds no readable model ({error}). Name a folder written by save or fit."
-        ) from error
-    if facts.get("format") != FORMAT:
-        raise UnreadableFileError(
-            f"{folder} has model format {facts.get('format')}, this version reads {FORMAT}. "
-            "Fit the model again."
+            f"{folder} has model format {found}, this version reads {FORMAT}. Fit the model again."
         )
-    return facts, tensors
+    if not (folder / _TENSORS).is_file():
+        raise ValueError(f"{_TENSORS} is missing")
+    if facts.get(_CHECKSUM, wanted := _checksum(folder, facts)) != wanted:
+        raise ValueError("its files have changed since they were written")
+    return facts, load_file(folder / _TENSORS)
+
+
+def _check_tensors(tensors: dict[str, Tensor], classes: int) -> None:
+    """Raise ValueError where the tensors are not those of a fitted model."""
+    nodes = len(tensors["labels"])
+    shapes = {"scores": (nodes, classes), "embeddings": (nodes, None), "labels": (nodes,)}
+    shapes |= {"train": (nodes,), "validation": (nodes,), "out_of_fold": (nodes, classes)}
+    kinds = {"labels": torch.int64, "train": torch.bool, "validation": torch.bool}
+    kinds |= {"scores": torch.float32, "embeddings": torch.float32, "out_of_fold": torch.float64}
+    shapes |= {name: (nodes, classes) for name in tensors if name.startswith("votes.")}
+    for name, value in tensors.items():
+        wanted = shapes.get(name, value.shape)
+        sizes = zip(wanted, value.shape, strict=False)
+        if value.dim() != len(wanted) or any(size not in {None, own} for size, own in sizes):
+            raise ValueError(f"{name} has the shape {tuple(value.shape)}")
+        if value.dtype != kinds.get(name, value.dtype):
+            raise ValueError(f"{name} holds {value.dtype}")
+        known = value[~value.isnan()] if name.startswith("votes.") else value  # NaN: no vote
+        if value.is_floating_point() and not torch.isfinite(known).all():
+            raise ValueError(f"{name} is not finite")
+    labels = tensors["labels"]
+    if nodes == 0 or classes < 2 or labels.min() < UNKNOWN or labels.max() >= classes:
+        raise ValueError("labels are no classes")
 
 
 def _method_of(facts: dict[str, Any], folder: Path) -> type[NodeClassifier]:
-    if facts["method"] not in METHODS:
+    if str(facts["method"]) not in METHODS:
         raise UnreadableFileError(
             f"{folder} holds a model of {facts['method']}, which is not registered. "
             "Name its class: load_model(folder, method=...), or register it first."
         )
-    return METHODS[facts["method"]]
+    return METHODS[str(facts["method"])]
 
 
 def _checked(
@@ -120,7 +167,9 @@ def _restore(model: NodeClassifier, facts: dict[str, Any], tensors: dict[str, An
     model.state_ = _named(tensors, "state.")
     model.history_, model.notes_ = facts["history"], facts["notes"]
     model.seconds_ = facts["seconds"]
-    model.temperature_ = facts.get("temperature", 1.0)
+    model.temperature_ = float(facts.get("temperature", 1.0))
+    if not 0 < model.temperature_ < math.inf:
+        raise ValueError(f"temperature is {model.temperature_}")
     quality = facts.get("quality")
     model.quality_ = None if quality is None else Quality.from_dict(quality)
     probabilities = tensors.get("out_of_fold")

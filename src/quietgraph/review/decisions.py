@@ -16,7 +16,7 @@ from typing import Final
 
 from quietgraph.errors import InvalidParameterError, UnknownNameError
 from quietgraph.graph.io.corrections import DECISIONS, VERIFYING, LabelDecision
-from quietgraph.sqlite_file import FileKind, connect, explained
+from quietgraph.sqlite_file import FileKind, connect, damaged, explained
 
 _TAKEN_BACK: Final = ""
 _MAX_NAME: Final = 80  # characters of a reviewer's name
@@ -98,7 +98,10 @@ class DecisionStore:
         columns = "id, node, reviewer, choice, label, made"
         query = f"SELECT {columns} FROM decision WHERE id > ? ORDER BY id"  # noqa: S608
         with self._connect() as connection:
-            return [Decision(*row) for row in connection.execute(query, (last,))]
+            rows = connection.execute(query, (last,)).fetchall()
+        if not all(isinstance(cell, str) for row in rows for cell in row[1:]):
+            raise damaged(self.path, _DECISIONS, ValueError("a cell holds no text"))
+        return [Decision(*row) for row in rows]
 
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:

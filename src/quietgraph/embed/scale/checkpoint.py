@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,16 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from quietgraph.embed.adam import Adam, State
-from quietgraph.errors import UnreadableFileError
-from quietgraph.files import whole_file
+from quietgraph.errors import UnreadableFileError, UnwritablePathError
+from quietgraph.tensor_file import read_tensors, write_tensors
 
 _FILE = "training.safetensors"
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +48,12 @@ class Checkpoints:
         return time.monotonic() - self._last >= 60 * self.minutes
 
     def keep(self, key: str, snapshot: Snapshot) -> None:
-        """Write a snapshot; a crash on the way leaves the one before."""
-        facts = json.dumps({"format": _FORMAT, "key": key, **snapshot.facts})
-        tensors = {name: value.cpu().contiguous() for name, value in snapshot.tensors.items()}
-        with whole_file(self.folder / _FILE) as scratch:
-            save_file(tensors, scratch, metadata={"facts": facts})
+        """Write a snapshot; a crash on the way leaves the one before, and a full disk warns."""
+        facts = {"format": _FORMAT, "key": key, **snapshot.facts}
+        try:
+            write_tensors(self.folder / _FILE, snapshot.tensors, facts)
+        except UnwritablePathError as error:
+            warnings.warn(f"the training goes on without a checkpoint: {error}", stacklevel=2)
         self._last = time.monotonic()
 
     def last(self, key: str) -> Snapshot | None:
@@ -62,13 +62,9 @@ class Checkpoints:
         if not path.exists():
             return None
         try:
-            with safe_open(path, "pt") as file:
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-                facts = json.loads(file.metadata()["facts"])
-        except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-            raise UnreadableFileError(
-                f"{path} is no readable checkpoint ({error}). Remove it to start afresh."
-            ) from error
+            tensors, facts = read_tensors(path)
+        except UnreadableFileError as error:
+            raise UnreadableFileError(f"{error} Remove it to start afresh.") from error
         if (facts.pop("format", None), facts.pop("key", None)) != (_FORMAT, key):
             raise UnreadableFileError(
                 f"{path} belongs to another training: other data, parameters or version. "

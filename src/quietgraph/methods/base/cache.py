@@ -11,18 +11,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from quietgraph.embed import History
-from quietgraph.errors import UnwritablePathError
-from quietgraph.files import whole_file
+from quietgraph.errors import UnreadableFileError, UnwritablePathError
+from quietgraph.tensor_file import read_tensors, write_tensors
 from quietgraph.types import Embeddings
 
 _Value = TypeVar("_Value")
 
-VERSION = 4  # raise it when the first stage of any method changes its numbers or their names
+VERSION = 5  # raise it when the first stage of any method changes its numbers or their names
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +62,8 @@ class EmbeddingCache:
     def get_tensors(self, key: dict[str, Any]) -> tuple[dict[str, Tensor], History] | None:
         """Return tensors and history as they were stored; an unreadable file counts as absent."""
         try:
-            with safe_open(self._path(key), "pt") as file:
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-                facts = json.loads(file.metadata()["facts"])
-        except (OSError, SafetensorError):
+            tensors, facts = read_tensors(self._path(key))
+        except UnreadableFileError:
             return None
         return tensors, facts["history"]
 
@@ -80,11 +76,8 @@ class EmbeddingCache:
         self, key: dict[str, Any], tensors: dict[str, Tensor], history: History
     ) -> None:
         """Store under a key; a cache that cannot be written is a warning, not an error."""
-        facts = json.dumps({"key": key, "history": history})
-        contiguous = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
         try:
-            with whole_file(self._path(key)) as scratch:
-                save_file(contiguous, scratch, metadata={"facts": facts})
+            write_tensors(self._path(key), tensors, {"key": key, "history": history})
         except UnwritablePathError as error:
             warnings.warn(f"embeddings are not kept: {error}", RuntimeWarning, stacklevel=3)
 

@@ -45,6 +45,7 @@ from quietgraph.methods.base.assessment import (
     validation_temperature,
 )
 from quietgraph.methods.base.cache import Embedded
+from quietgraph.methods.base.checks import applied_state, check_answer, solvable
 from quietgraph.methods.base.device import find_device
 from quietgraph.methods.base.encoder_module import Forward, GraphEncoder, make_encoder
 from quietgraph.methods.base.notebook import model_html
@@ -285,7 +286,8 @@ class NodeClassifier(metaclass=Parameterised):
         if self.quality_ is None or self.out_of_fold_ is None:
             self._check_graph_is_here()
             task = self.task_
-            probabilities = self._out_of_fold(task)
+            with solvable(type(self).__name__):
+                probabilities = self._out_of_fold(task)
             self.out_of_fold_ = probabilities.numpy()
             self.votes_ = gather_evidence(torch.from_numpy(self.embeddings_), task)
             pooled = self._pooled()
@@ -380,9 +382,11 @@ class NodeClassifier(metaclass=Parameterised):
         # Layers and dropout draw from torch's global state: seed it here, restore it after.
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             torch.manual_seed(derive_seed(task.seed, "fit"))
-            return self._fit(task.to(device))
+            with solvable(type(self).__name__):
+                return self._fit(task.to(device))
 
     def _keep(self, fitted: Fitted, task: Task) -> None:
+        check_answer(fitted.scores, fitted.embeddings, type(self).__name__)
         self.task_ = task
         self.scores_ = fitted.scores.detach().cpu()
         self.embeddings_ = fitted.embeddings.detach().cpu().numpy()
@@ -424,8 +428,9 @@ class NodeClassifier(metaclass=Parameterised):
             )
         device = self._device()
         state = {name: value.to(device) for name, value in self.state_.items()}
-        with torch.no_grad():
+        with torch.no_grad(), applied_state(state, is_loaded=self.loaded_):
             scores, embeddings = self._apply(graph.to(device), state)
+        check_answer(scores, embeddings, type(self).__name__)
         return scores.cpu(), embeddings.cpu()
 
     def _device(self) -> torch.device:

@@ -1,0 +1,64 @@
+"""What a method answers, checked before anybody uses it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from quietgraph.errors import InvalidGraphError, QuietgraphError, UnreadableFileError
+from quietgraph.types import Embeddings, Scores
+
+_SCALE: Final = "Scale features and edge weights to about 1, or choose another method."
+
+
+def check_answer(scores: Scores, embeddings: Embeddings, method: str) -> None:
+    """Raise where scores or embeddings are no numbers; a score of minus infinity is one."""
+    wrong = bool(torch.isnan(scores).any() or torch.isposinf(scores).any())
+    if wrong or not torch.isfinite(embeddings).all():
+        raise InvalidGraphError(
+            f"{method} computed numbers that are not finite from this graph. {_SCALE}"
+        )
+
+
+@contextmanager
+def solvable(method: str) -> Iterator[None]:
+    """Turn a system of equations without a solution into a sentence about the graph."""
+    try:
+        yield
+    except (torch.linalg.LinAlgError, np.linalg.LinAlgError) as error:  # type: ignore[attr-defined]
+        raise InvalidGraphError(
+            f"{method} cannot solve its equations for the numbers of this graph. {_SCALE}"
+        ) from error
+
+
+@contextmanager
+def applied_state(state: dict[str, Tensor], *, is_loaded: bool) -> Iterator[None]:
+    """Turn what a loaded state raises where it is not one of its method into a sentence."""
+    if not is_loaded:
+        yield
+        return
+    largest = max((value.numel() for value in state.values()), default=0)
+
+    def bounded(_: object, name: str, parameter: Tensor | None) -> None:
+        # Before it is filled: memory that nobody wrote to is not taken yet.
+        if parameter is not None and parameter.numel() > largest:
+            raise _unfit(f"{name} of {tuple(parameter.shape)} is not there")
+
+    hook = torch.nn.modules.module.register_module_parameter_registration_hook(bounded)
+    try:
+        yield
+    except QuietgraphError:
+        raise
+    except (RuntimeError, LookupError, ValueError, TypeError, AttributeError) as error:
+        raise _unfit(str(error).partition("\n")[0][:200]) from error
+    finally:
+        hook.remove()
+
+
+def _unfit(reason: str) -> UnreadableFileError:
+    return UnreadableFileError(
+        f"the loaded model does not hold what its method needs ({reason}). Fit the model again."
+    )
