@@ -7,10 +7,16 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from quietgraph.data.label_values import check_kinds, label_array
 from quietgraph.errors import InvalidLabelsError
 from quietgraph.graph.from_pyg import is_hetero
 from quietgraph.graph.hetero import target_type
 from quietgraph.types import UNKNOWN, Labels, Mask
+
+_MIXTURE = (
+    "labels must be all numbers or all texts (or all dates, bytes or tuples), got a mixture. "
+    "Convert them to one type."
+)
 
 
 def encode_labels(labels: Any, num_nodes: int) -> tuple[Labels, np.ndarray[Any, Any]]:
@@ -18,24 +24,15 @@ def encode_labels(labels: Any, num_nodes: int) -> tuple[Labels, np.ndarray[Any, 
     values, known = known_labels(labels, num_nodes)
     if not known.any():
         raise InvalidLabelsError("no node has a label. Give labels to some nodes of each class.")
-    try:
-        classes, found = np.unique(np.array(list(values[known])), return_inverse=True)
-    except TypeError as error:
-        raise InvalidLabelsError(
-            "labels must be all numbers or all texts, got a mixture. Convert them to one type."
-        ) from error
-    kinds = {isinstance(value, str) for value in values[known]}
-    if len(kinds) > 1:
-        raise InvalidLabelsError(
-            "labels must be all numbers or all texts, got a mixture. Convert them to one type."
-        )
+    classes, found = _sorted_classes(list(values[known]))
+    check_kinds(classes)
     if len(classes) < 2:
         raise InvalidLabelsError(
             f"labels must have at least two classes, got only {classes[0]!r}. "
             "Label some nodes of another class."
         )
     codes = torch.full((num_nodes,), UNKNOWN, dtype=torch.int64)
-    codes[torch.from_numpy(known)] = torch.from_numpy(found.astype(np.int64))
+    codes[torch.from_numpy(known)] = torch.from_numpy(found)
     return codes, classes
 
 
@@ -51,6 +48,21 @@ def known_labels(labels: Any, num_nodes: int) -> tuple[np.ndarray[Any, Any], Any
     known = ~missing
     known[~missing] = [not _is_minus_one(value) for value in values[~missing]]
     return values, known
+
+
+def _sorted_classes(values: list[Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return the different values in order, and the place of each value among them [values]."""
+    if len({isinstance(value, str) for value in values}) > 1:
+        raise InvalidLabelsError(_MIXTURE)
+    try:
+        array = label_array(values)
+        if array.dtype.kind != "O":
+            classes, found = np.unique(array, return_inverse=True)
+            return classes, found.astype(np.int64)
+        places = {value: place for place, value in enumerate(sorted(set(values)))}
+    except TypeError as error:  # not hashable, or not comparable with each other
+        raise InvalidLabelsError(_MIXTURE) from error
+    return label_array(list(places)), np.array([places[value] for value in values])
 
 
 def labels_of_pyg(data: Any) -> tuple[Any, Mask | None]:
@@ -88,7 +100,19 @@ def _label_array(labels: Any) -> np.ndarray[Any, Any]:
         return labels.detach().cpu().numpy().astype(object)
     if isinstance(labels, pd.Series):
         return np.asarray(labels.astype(object))
-    return np.array(labels, dtype=object)
+    if isinstance(labels, np.ndarray):
+        return labels.astype(object) if labels.dtype.kind != "M" else _elements(list(labels))
+    if any(isinstance(one, list | np.ndarray) for one in labels):
+        return np.array(labels, dtype=object)  # a table: refused by its shape
+    return _elements(list(labels))
+
+
+def _elements(values: list[Any]) -> np.ndarray[Any, Any]:
+    """Return one object per label; numpy would take tuples for rows of a table."""
+    array = np.empty(len(values), dtype=object)
+    for place, value in enumerate(values):
+        array[place] = value
+    return array
 
 
 def _is_minus_one(value: Any) -> bool:

@@ -6,13 +6,13 @@ import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from quietgraph.annotators.stored import restore_consensus, store_consensus
 from quietgraph.classify.quality import Quality
+from quietgraph.data.label_values import classes_from_json, classes_to_json
 from quietgraph.errors import UnreadableFileError
 from quietgraph.files import whole_folder
 from quietgraph.graph import CSR, Graph
@@ -53,7 +53,7 @@ def save_model(model: NodeClassifier, folder: Path) -> Path:
         "method": method_name(type(model)),
         "class": class_path(type(model)),
         "parameters": model.get_params(),
-        "classes": model.classes_.tolist(),
+        "classes": classes_to_json(model.classes_),
         "history": model.history_,
         "notes": model.notes_,
         "seconds": model.seconds_,
@@ -98,7 +98,7 @@ def load_model(folder: str | Path, *, method: type[NodeClassifier] | None = None
         facts, tensors = _read(folder)
         chosen = _method_of(facts, folder) if method is None else _checked(method, facts, folder)
         model = chosen(**current_names(chosen, facts["parameters"], warn=False))
-        _check_tensors(tensors, len(facts["classes"]))
+        _check_tensors(tensors, len(classes_from_json(facts["classes"])))
         _restore(model, facts, tensors)
     return model
 
@@ -161,7 +161,7 @@ def _checked(
 
 def _restore(model: NodeClassifier, facts: dict[str, Any], tensors: dict[str, Any]) -> None:
     model.loaded_ = True
-    model.classes_ = np.array(facts["classes"])
+    model.classes_ = classes_from_json(facts["classes"])
     model.scores_ = tensors["scores"]
     model.embeddings_ = tensors["embeddings"].numpy()
     model.state_ = _named(tensors, "state.")
