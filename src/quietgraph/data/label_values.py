@@ -32,7 +32,7 @@ _PLAIN: Final = (bool, int, float, str)
 
 
 def label_array(values: Sequence[Any]) -> _Array:
-    """Return values as an array that keeps each as it is [values]: 2^63 + 1, "a\\0", tuples."""
+    """Return values as an array that keeps each of them, be it 2^63 + 1 or a tuple [values]."""
     if not any(isinstance(value, tuple) for value in values):
         array = np.array(values)
         if array.dtype.kind not in "USiufc" or set(array.tolist()) == set(values):
