@@ -13,6 +13,7 @@ CORE = (
     "params",
     "progress",
     "extras",
+    "tensor_file",
     "callbacks",
     "files",
     "html",

@@ -85,9 +85,14 @@ def _locked_folder(parent: Path) -> tuple[Path, BaseFileLock]:
     while True:
         scratch = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
         lock = FileLock(scratch / _LOCK)
-        with suppress(FileNotFoundError):  # another process took it for a leftover: once more
+        try:
             lock.acquire()
-            return scratch, lock
+        except FileNotFoundError:  # another process took it for a leftover: once more
+            continue
+        except OSError:
+            shutil.rmtree(scratch, ignore_errors=True)
+            raise
+        return scratch, lock
 
 
 def _remove_leftovers(parent: Path) -> None:

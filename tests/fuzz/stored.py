@@ -20,7 +20,7 @@ from quietgraph.bench.trial_store import finished_trials, open_study
 from quietgraph.data.annotator_noise import read_label_file
 from quietgraph.data.noise_setting import NoiseSetting, read_transition
 from quietgraph.embed.scale.checkpoint import Checkpoints, use_checkpoints
-from quietgraph.errors import NotFittedError, NotInductiveError
+from quietgraph.errors import NotInductiveError
 from quietgraph.graph.io import read_corrections
 from quietgraph.graph.io.corrections import LabelDecision, corrections_csv
 from quietgraph.methods.base.cache import Embedded, EmbeddingCache
@@ -53,7 +53,7 @@ def read_model(folder: Path) -> None:
     model = qg.load_model(folder)
     answers = [model.predict_proba()]
     model.predict()
-    with suppress(NotFittedError):
+    with suppress(qg.NotFittedError):
         table = model.suspects(columns="evidence")
         answers.append(table["score"].to_numpy())
         model.quality()

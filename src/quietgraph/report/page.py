@@ -7,9 +7,11 @@ from typing import Final
 from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
 from torch import from_numpy
+from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
 from quietgraph.bench.theory import diagnose_on_dataset
 from quietgraph.diagnose import Diagnosis
+from quietgraph.errors import QuietgraphError
 from quietgraph.report.answers import Answers, answers
 from quietgraph.report.fit_figures import (
     accuracy_bars,
@@ -76,19 +78,17 @@ def _ours(text: str) -> Markup:
 
 
 def _diagnose(run: FitRun) -> Diagnosis | None:
-    """Return the diagnostics of the embedding; None where it is zero on all labelled nodes."""
+    """Return the diagnostics of the embedding; None where it has none, such as one of zeros."""
     embeddings = from_numpy(run.model.embeddings_)
     if not bool(embeddings[run.model.task_.train].any()):
         return None
-    if run.reference is None:
-        return run.model.diagnose()
-    return diagnose_on_dataset(
-        run.observation,
-        run.reference,
-        embeddings,
-        run.noise,
-        seed=run.model.seed,
-    )
+    try:
+        if run.reference is None:
+            return run.model.diagnose()
+        seed = run.model.seed
+        return diagnose_on_dataset(run.observation, run.reference, embeddings, run.noise, seed=seed)
+    except (QuietgraphError, LinAlgError):  # the rest of the report does not need it
+        return None
 
 
 def _figures(run: FitRun, diagnosis: Diagnosis | None, scored: Answers) -> dict[str, str]:
