@@ -23,7 +23,7 @@ torch.set_num_threads(1)
 
 # Folders and files whose tests start processes or a browser, or fit whole methods.
 INTEGRATION = (
-    *("browser", "contract", "docs", "golden/test_answers.py", "studies"),
+    *("browser", "contract", "docs", "install", "golden/test_answers.py", "studies"),
     *("bench/engines", "bench/test_runner.py", "bench/test_tuning.py"),
     *("cli/test_app.py", "cli/test_own_data.py", "cli/test_review.py"),
     *("embed/scale/test_distributed.py", "methods/quiet", "paper/test_paper_smoke.py"),

@@ -1,6 +1,6 @@
 """The tutorial on own data: its commands run as printed and say what it shows.
 
-After a change of what the commands say, `python tests/unit/test_docs_tutorial.py` runs the
+After a change of what they say, `PYTHONPATH=tests python tests/docs/test_tutorial.py` runs the
 tutorial and puts the new outputs into the page, to be read before they are committed.
 """
 
@@ -12,12 +12,12 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from command_line import run_main
+from pages import blocks, commands
 from paths import ROOT
 
 PAGE = ROOT / "docs" / "own-data.md"
@@ -25,19 +25,6 @@ SCRIPTS = {"make_shop.py": "draws = np.random", "review.py": "# review.py"}
 ANYTHING = "..."  # stands for any lines
 SECONDS = re.compile(r"│ \d+\.\d +(?=│)")  # a column of its own, one decimal
 NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
-
-
-def blocks(kind: str, text: str) -> list[str]:
-    fences = re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
-    return [block for name, block in fences if name == kind]
-
-
-def commands(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield every command with the lines that the page shows below it."""
-    for block in blocks("", text):
-        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            command, *shown = part.splitlines()
-            yield command, shown
 
 
 def write_scripts(text: str, folder: Path) -> None:
