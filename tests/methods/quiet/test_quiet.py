@@ -21,7 +21,7 @@ from quietgraph.classify.class_prior import class_adjustment
 from quietgraph.embed import Propagation, normalised_adjacency
 from quietgraph.graph import CSR
 from quietgraph.methods.base.task import Task
-from quietgraph.methods.quiet.candidates import Candidate, class_permutations, permuted
+from quietgraph.methods.quiet.candidates import Candidate, Layer, class_permutations, permuted
 from quietgraph.methods.quiet.ensemble import Ensemble, correct_labels
 from quietgraph.rng import torch_generator
 from quietgraph.testing import small_problem
@@ -127,7 +127,12 @@ def test_ensemble_weights_follow_validation_accuracy_and_are_noted() -> None:
     assert len(set(best_only)) == 1  # the best, or those level with it
 
 
-FAMILY_WORDS = {"ridge": "ridge ", "logistic": "logistic w", "clusters": "clusters "}
+FAMILY_WORDS = {
+    "ridge": "ridge ",
+    "logistic": "logistic w",
+    "clusters": "clusters ",
+    "perceptron": "perceptron ",
+}
 
 
 @pytest.mark.parametrize("family", FAMILY_WORDS)
@@ -305,9 +310,14 @@ def test_an_ensemble_survives_its_tensors_bit_for_bit() -> None:
         Candidate(kind, torch.randn(features[kind].shape[1], 4, generator=draws), torch.rand(4))
         for kind in ("wide", "own", "wide")
     )
-    ensemble = Ensemble(members, torch.tensor([0.5, 0.3, 0.2]), torch.tensor([0.0, 0.1, 0.0, 0.2]))
+    hidden = Layer(torch.randn(5, 3, generator=draws), torch.rand(3))
+    layered = Candidate("wide", torch.randn(3, 4, generator=draws), torch.rand(4), hidden=hidden)
+    members = (members[0], layered, *members[1:])
+    ensemble = Ensemble(
+        members, torch.tensor([0.4, 0.1, 0.3, 0.2]), torch.tensor([0.0, 0.1, 0.0, 0.2])
+    )
     again = Ensemble.from_tensors(ensemble.to_tensors())
-    assert [each.kind for each in again.members] == ["wide", "own", "wide"]
+    assert [each.kind for each in again.members] == ["wide", "wide", "own", "wide"]
     assert torch.equal(again.scores(features), ensemble.scores(features))
 
 

@@ -1,4 +1,4 @@
-"""Candidates for the ensemble of `quiet`: linear classifiers that tolerate wrong labels."""
+"""Candidates for the ensemble of `quiet`: classifiers that tolerate wrong labels."""
 
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, TypeAlias
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from quietgraph.classify import fit_mixture, logistic_path, ridge_path, self_trained_ridge
 from quietgraph.methods.base.task import Task
+from quietgraph.methods.quiet.perceptron import fit_perceptrons
 from quietgraph.types import Scores
 
 _RIDGE_PENALTIES: Final = (0.03, 0.3, 1.0, 3.0, 10.0)
@@ -17,17 +18,31 @@ _LOGISTIC_PENALTIES: Final = (8.0, 2.0, 0.5, 0.1, 0.02)
 _CONCENTRATIONS: Final = (5.0, 10.0)  # of clusters (kappa)
 
 
+class Layer(NamedTuple):
+    """A linear map followed by a ReLU."""
+
+    weight: Tensor  # [columns, width]
+    bias: Tensor  # [width]
+
+
 class Candidate(NamedTuple):
-    """A linear classifier on one kind of features."""
+    """A linear classifier on one kind of features, or on a hidden layer over them."""
 
     kind: str
-    weight: Tensor  # [dim, classes]
+    weight: Tensor  # [columns, classes]
     bias: Tensor  # [classes]
     family: str = ""  # candidates of one family are fitted alike, but for a setting
+    hidden: Layer | None = None
 
     def scores(self, features: dict[str, Tensor]) -> Scores:
         """Return log-odds up to a scale and a constant per node [nodes, classes]."""
-        return features[self.kind] @ self.weight + self.bias
+        return self._inputs(features) @ self.weight + self.bias
+
+    def _inputs(self, features: dict[str, Tensor]) -> Tensor:
+        rows = features[self.kind]
+        return (
+            rows if self.hidden is None else (rows @ self.hidden.weight + self.hidden.bias).relu()
+        )
 
 
 Pool: TypeAlias = dict[str, Candidate]
@@ -35,8 +50,10 @@ Pool: TypeAlias = dict[str, Candidate]
 
 def scores_of(pool: Pool, features: dict[str, Tensor]) -> Iterator[tuple[str, Scores]]:
     """Yield name and scores of every candidate; those on one kind of features in one product."""
-    for kind in dict.fromkeys(candidate.kind for candidate in pool.values()):
-        members = {name: each for name, each in pool.items() if each.kind == kind}
+    linear = {name: each for name, each in pool.items() if each.hidden is None}
+    yield from ((name, each.scores(features)) for name, each in pool.items() if each.hidden)
+    for kind in dict.fromkeys(candidate.kind for candidate in linear.values()):
+        members = {name: each for name, each in linear.items() if each.kind == kind}
         weight = torch.cat([each.weight for each in members.values()], dim=1)
         bias = torch.cat([each.bias for each in members.values()])
         scores = features[kind] @ weight + bias
@@ -106,11 +123,23 @@ def clusters(features: dict[str, Tensor], task: Task) -> Pool:
     return pool
 
 
+def perceptrons(features: dict[str, Tensor], task: Task) -> Pool:
+    """Return perceptrons on propagated attributes, consistent under random propagation."""
+    fitted = fit_perceptrons(features["projected"], features["propagated"], task)
+    return {
+        f"perceptron {decay:g}": Candidate(
+            "propagated", weight, bias, "perceptron", Layer(hidden_weight, hidden_bias)
+        )
+        for decay, (hidden_weight, hidden_bias, weight, bias) in fitted.items()
+    }
+
+
 FAMILIES: Final[dict[str, Callable[[dict[str, Tensor], Task], Pool]]] = {
     "ridge": ridges,
     "logistic": logistics,
     "clusters": clusters,
     "own": own_logistics,
+    "perceptron": perceptrons,
 }
 
 

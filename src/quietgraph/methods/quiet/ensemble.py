@@ -10,10 +10,10 @@ from torch import Tensor
 
 from quietgraph.classify.class_prior import mean_margin
 from quietgraph.classify.label_issues.posterior import label_posterior
-from quietgraph.diagnose import estimate_noise
+from quietgraph.diagnose import NoiseEstimate, estimate_noise
 from quietgraph.errors import UnreadableFileError
 from quietgraph.methods.base.task import Task
-from quietgraph.methods.quiet.candidates import Candidate, Pool, own_logistics, scores_of
+from quietgraph.methods.quiet.candidates import Candidate, Layer, Pool, own_logistics, scores_of
 from quietgraph.methods.quiet.features import KINDS
 from quietgraph.types import UNKNOWN, Labels, Scores
 
@@ -23,7 +23,7 @@ _SIGNIFICANCE: Final = 0.1  # of the test whether errors follow attributes
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """Linear classifiers, the weight of each, and what is added to the score of each class.
+    """Classifiers, the weight of each, and what is added to the score of each class.
 
     Attributes:
         members: Scaled so that the mean margin of each is 1.
@@ -48,7 +48,17 @@ class Ensemble:
     def to_tensors(self) -> dict[str, Tensor]:
         """Return the ensemble as tensors, for saving."""
         members = self.members
-        return {
+        hidden = {n: each.hidden for n, each in enumerate(members) if each.hidden is not None}
+        layers = (
+            {
+                "ensemble.hidden_members": torch.tensor(list(hidden)),
+                "ensemble.hidden_weights": torch.stack([each.weight for each in hidden.values()]),
+                "ensemble.hidden_biases": torch.stack([each.bias for each in hidden.values()]),
+            }
+            if hidden
+            else {}
+        )
+        return layers | {
             "ensemble.kinds": torch.tensor([KINDS.index(each.kind) for each in members]),
             "ensemble.dims": torch.tensor([len(each.weight) for each in members]),
             "ensemble.coefficients": torch.cat([each.weight for each in members]),
@@ -68,8 +78,19 @@ class Ensemble:
         kinds = [KINDS[number] for number in tensors["ensemble.kinds"].tolist()]
         weights = torch.split(tensors["ensemble.coefficients"], tensors["ensemble.dims"].tolist())
         rows = zip(kinds, weights, tensors["ensemble.biases"], strict=True)
-        members = tuple(Candidate(*row) for row in rows)
-        return cls(members, tensors["ensemble.weights"], tensors["ensemble.class_adjustment"])
+        members = [Candidate(*row) for row in rows]
+        if "ensemble.hidden_members" in tensors:
+            layers = zip(
+                tensors["ensemble.hidden_members"].tolist(),
+                tensors["ensemble.hidden_weights"],
+                tensors["ensemble.hidden_biases"],
+                strict=True,
+            )
+            for number, *layer in layers:
+                members[number] = members[number]._replace(hidden=Layer(*layer))
+        return cls(
+            tuple(members), tensors["ensemble.weights"], tensors["ensemble.class_adjustment"]
+        )
 
 
 def ensemble_weights(
@@ -158,16 +179,19 @@ def make_ensemble(
     return Ensemble(members, torch.tensor(list(weights.values())), adjustment)
 
 
+def validation_noise(scores: Scores, task: Task) -> NoiseEstimate:
+    """Return the noise estimated on the validation nodes, whose labels trained no candidate."""
+    probabilities = scores[task.validation].softmax(dim=1)
+    return estimate_noise(probabilities.cpu(), task.labels[task.validation].cpu())
+
+
 def correct_labels(scores: Scores, task: Task) -> Labels:
     """Return the labels of a task, each known one replaced by its most probable class [nodes].
 
-    The noise matrix is estimated on the validation nodes, whose labels trained no candidate.
-    Verified labels stay.
+    The noise matrix is that of `validation_noise`. Verified labels stay.
     """
     probabilities = scores.softmax(dim=1)
-    validation = task.validation
-    noise = estimate_noise(probabilities[validation].cpu(), task.labels[validation].cpu())
-    matrix = noise.transition.to(probabilities.device)
+    matrix = validation_noise(scores, task).transition.to(probabilities.device)
     posterior = label_posterior(probabilities, task.labels, matrix)
     corrected = torch.where(task.labels == UNKNOWN, UNKNOWN, posterior.argmax(dim=1))
     return task.keep_verified(corrected)

@@ -28,6 +28,7 @@ from quietgraph.methods.quiet.ensemble import (
     ensemble_weights,
     errors_follow_attributes,
     make_ensemble,
+    validation_noise,
 )
 from quietgraph.methods.quiet.features import make_features, prepare_features
 from quietgraph.params import param
@@ -37,6 +38,7 @@ from quietgraph.types import Embeddings, Labels, Scores
 # Similarity of neighbours above which a graph counts as homophilic: 0.02 on Texas, 0.11 and more
 # on all but web pages.
 _HOMOPHILIC = 0.06
+_PERCEPTRON_NOISE = 0.3  # estimated fraction of wrong labels below which perceptrons are fitted
 
 
 @final
@@ -44,10 +46,11 @@ _HOMOPHILIC = 0.06
 class Quiet(NodeClassifier):
     """Low-rank embeddings, then an ensemble of noise-aware classifiers (ours).
 
-    Linear classifiers of several families are fitted on embeddings and smoothed attributes and
-    weighted by their accuracy on the (noisy) validation labels. The ensemble then corrects the
-    training labels with a noise matrix estimated on the validation nodes, more candidates are
-    fitted to the corrected labels, and all are weighted again.
+    Linear classifiers of several families on embeddings and smoothed attributes, and perceptrons
+    that are consistent under random propagation (as in GRAND+), are weighted by their accuracy on
+    the (noisy) validation labels. The ensemble then corrects the training labels with a noise
+    matrix estimated on the validation nodes, more candidates are fitted to the corrected labels,
+    and all are weighted again.
     """
 
     citation: ClassVar[str] = "Ours: docs/quiet.md."
@@ -120,43 +123,63 @@ class Quiet(NodeClassifier):
     ) -> tuple[Ensemble, dict[str, float]]:
         """Return the ensemble after all rounds of correction, and notes on it."""
         families = self._families(features["own"], task)
-        no_adjustment = torch.zeros(task.num_classes, device=task.labels.device)
+        unadjusted = torch.zeros(task.num_classes, device=task.labels.device)
         pool: Pool = {}
         used: list[Labels] = []  # training labels of each round
         orders: dict[str, Tensor] = {}
-        labels = task.labels
-        while True:
-            corrected = replace(task, labels=labels)
-            found = fit_candidates(features, corrected, families, corrections=len(used))
-            orders |= class_permutations(found, features, task)
-            pool |= found | permuted(found, orders)
-            if not used:
-                by_family = self._weight_by_family(pool, features, task, families)
+
+        def add(labels: Labels, added: list[str], count: int) -> None:
+            given = replace(task, labels=labels)
+            found = fit_candidates(features, given, added, corrections=count)
+            orders.update(class_permutations(found, features, task))
+            pool.update(found | permuted(found, orders))
+
+        def weigh() -> tuple[dict[str, float], Ensemble]:
+            temperature = self.ensemble_temperature
             weights = ensemble_weights(
-                pool,
-                features,
-                task,
-                temperature=self.ensemble_temperature,
-                by_family=by_family,
+                pool, features, task, temperature=temperature, by_family=by_family
             )
-            ensemble = make_ensemble(pool, weights, features, no_adjustment)
-            used.append(labels)
-            if len(used) > self.correction_rounds:
-                break
+            return weights, make_ensemble(pool, weights, features, unadjusted)
+
+        linear = [family for family in families if family != "perceptron"] or families
+        add(task.labels, linear, 0)
+        by_family = self._weight_by_family(pool, features, task, families)
+        weights, ensemble = weigh()
+        if linear != families and self._perceptrons_join(ensemble, features, task, by_family):
+            add(task.labels, ["perceptron"], 0)
+            weights, ensemble = weigh()
+            linear = families
+        used.append(task.labels)
+        while len(used) <= self.correction_rounds:
             labels = correct_labels(ensemble.scores(features), task)
             if torch.equal(labels[task.train], used[-1][task.train]):
                 break
+            add(labels, linear, len(used))
+            weights, ensemble = weigh()
+            used.append(labels)
         # Class frequencies of such labels are the annotator's, not the graph's.
-        adjustment = no_adjustment if by_family else self._adjustment(ensemble, features, task)
+        adjustment = unadjusted if by_family else self._adjustment(ensemble, features, task)
         if self.refit:
             both = replace(task, train=task.train | task.validation)
             for count, labels in enumerate(used):
-                corrected = replace(both, labels=labels)
-                found = fit_candidates(features, corrected, families, corrections=count)
+                given = replace(both, labels=labels)
+                found = fit_candidates(features, given, linear, corrections=count)
                 pool |= found | permuted(found, orders)
         notes = {f"weight of {name}": weight for name, weight in weights.items()}
         notes |= {"families weighted equally": 1.0} if by_family else {}
         return make_ensemble(pool, weights, features, adjustment), notes
+
+    def _perceptrons_join(
+        self, ensemble: Ensemble, features: dict[str, Tensor], task: Task, by_family: bool
+    ) -> bool:
+        """Whether labels are clean enough for perceptrons, by the noise on validation nodes.
+
+        With many wrong labels of one kind they fit these errors, and validation labels, wrong in
+        the same way, cannot tell.
+        """
+        return (
+            by_family or validation_noise(ensemble.scores(features), task).rate < _PERCEPTRON_NOISE
+        )
 
     def _weight_by_family(
         self, pool: Pool, features: dict[str, Tensor], task: Task, families: list[str]

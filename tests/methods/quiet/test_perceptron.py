@@ -1,0 +1,94 @@
+"""Perceptrons on randomly propagated attributes: formula, determinism, what they are for."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import quietgraph as qg
+from quietgraph.methods.base.task import Task
+from quietgraph.methods.quiet import perceptron
+from quietgraph.methods.quiet.candidates import fit_candidates
+from quietgraph.methods.quiet.features import make_features, prepare_features
+
+NODES = 240
+
+
+@pytest.fixture(scope="module")
+def problem() -> tuple[Task, dict[str, torch.Tensor], torch.Tensor]:
+    draws = np.random.default_rng(5)
+    drawn = qg.block_model(NODES, num_classes=3, num_features=12, signal=1.0, generator=draws)
+    classes = torch.from_numpy(drawn.classes).long()
+    order = torch.from_numpy(draws.permutation(NODES))
+    train, validation = torch.zeros(2, NODES, dtype=torch.bool)
+    train[order[:15]], validation[order[15:60]] = True, True
+    labels = torch.where(train | validation, classes, -1)
+    task = Task(drawn.graph, labels, train, validation, 3, 0)
+    embeddings = torch.zeros(NODES, 2)
+    state = prepare_features(embeddings, drawn.graph, 0)
+    return task, make_features(embeddings, drawn.graph, state, encoder=False), classes
+
+
+def dense_walk(graph: qg.Graph) -> torch.Tensor:
+    """Return sum_n w_n P^n with P = D^-1 (A + I), node by node."""
+    matrix = torch.eye(NODES)
+    matrix[graph.edge_index[0], graph.edge_index[1]] = 1
+    step = matrix / matrix.sum(dim=1, keepdim=True)
+    weights = [0.8**number for number in range(11)]
+    total, power = torch.zeros(NODES, NODES), torch.eye(NODES)
+    for weight in weights:
+        total, power = total + weight / sum(weights) * power, power @ step
+    return total
+
+
+def test_propagation_equals_the_dense_formula(problem) -> None:
+    task, rows, _ = problem
+    whole = dense_walk(task.graph) @ rows["projected"]
+    torch.testing.assert_close(rows["propagated"], whole, atol=1e-5, rtol=1e-4)
+
+
+def test_a_view_is_the_mean_over_the_nodes_that_stay(problem) -> None:
+    task, rows, _ = problem
+    everything = torch.arange(NODES)
+    views = perceptron._random_propagations(task, rows["projected"], everything)
+    draws = perceptron.torch_generator(task.seed, "random propagations")
+    kept = (torch.rand(NODES, 1, generator=draws) < 0.5).float()
+    walk = dense_walk(task.graph)
+    expected = (walk @ (rows["projected"] * kept)) / (walk @ kept)
+    torch.testing.assert_close(views[0], expected, atol=1e-4, rtol=1e-3)
+    assert not torch.equal(views[0], views[1])
+
+
+def test_on_large_graphs_a_sample_stands_for_the_unlabelled(problem, monkeypatch) -> None:
+    task, rows, classes = problem
+    monkeypatch.setattr(perceptron, "_VIEW_ENTRIES", 8 * rows["projected"].shape[1] * 50)
+    nodes = perceptron._training_nodes(task, rows["projected"].shape[1])
+    assert len(nodes) == 60 + 50
+    assert (task.train | task.validation)[nodes].sum() == 60
+    assert accuracy(fit_candidates(rows, task, ["perceptron"]), rows, classes) > 0.6
+
+
+def test_perceptrons_learn_and_do_not_read_test_labels(problem) -> None:
+    task, rows, classes = problem
+    torch.manual_seed(0)
+    pool = fit_candidates(rows, task, ["perceptron"])
+    assert accuracy(pool, rows, classes) > 0.7
+    hidden = replace(task, labels=torch.where(task.train | task.validation, task.labels, -1))
+    torch.manual_seed(0)
+    again = fit_candidates(rows, hidden, ["perceptron"])
+    for name, each in pool.items():
+        assert torch.equal(each.scores(rows), again[name].scores(rows))
+
+
+def test_every_node_labelled_leaves_the_labelled_ones_to_agree_on(problem) -> None:
+    task, rows, classes = problem
+    full = replace(task, labels=classes, train=~task.validation)
+    assert accuracy(fit_candidates(rows, full, ["perceptron"]), rows, classes) > 0.8
+
+
+def accuracy(pool, rows, classes) -> float:
+    """Return the accuracy of the best candidate on all nodes."""
+    return max(
+        float((each.scores(rows).argmax(dim=1) == classes).float().mean()) for each in pool.values()
+    )
