@@ -1,11 +1,11 @@
 """Perceptrons of `quiet`: consistent predictions on randomly propagated attributes (GRAND+)."""
 
 from dataclasses import replace
-from typing import Final
+from typing import Final, cast
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from quietgraph.embed import Schedule, train
 from quietgraph.graph import CSR, Graph
@@ -82,7 +82,7 @@ def _fit(
         score=lambda: validation_score(module(held_out), task.labels[task.validation], everything),
         what="perceptron",
     )
-    first, second = module.layers
+    first, second = (cast(nn.Linear, layer) for layer in module.layers)
     return [
         each.detach().clone() for each in (first.weight.T, first.bias, second.weight.T, second.bias)
     ]
