@@ -81,6 +81,10 @@ def test_predict_answers_for_a_graph(call, run_folder: Path, tmp_path: Path) -> 
     again = pd.read_csv(tmp_path / "p" / "predictions.csv")
     first = pd.read_csv(run_folder / "predictions.csv")
     assert (again["predicted"] == first["predicted"]).mean() > 0.999
+    code, out, _ = call("predict", str(run_folder), "sbm", "--out", str(tmp_path / "q"), "--json")
+    assert code == 0
+    rows = json.loads(out)["predictions"]
+    assert [row["predicted"] for row in rows] == again["predicted"].tolist()
 
 
 def test_diagnose_reads_a_run_and_writes_figures(call, run_folder: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
@@ -93,6 +94,13 @@ def test_table_is_markdown_with_the_baseline_first(store: Path) -> None:
 )
 def test_table_has_other_formats(store: Path, kind: str, start: str) -> None:
     assert printed("bench", "table", "--store", store, "--format", kind).startswith(start)
+
+
+def test_table_and_comparison_are_json_on_request(store: Path) -> None:
+    cells = json.loads(printed("bench", "table", "--store", store, "--json"))
+    assert {"method", "dataset", "mean", "n"} <= set(cells[0])
+    rows = json.loads(printed("bench", "compare", "--store", store, "--json"))
+    assert {"against", "method"} <= set(rows[0])
 
 
 def test_table_shows_another_metric_and_only_what_is_asked_for(store: Path) -> None:

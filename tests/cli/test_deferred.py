@@ -37,7 +37,7 @@ def declared() -> dict[str, object]:
 
 MODULES = (
     *("bench", "bench_table", "convert", "diagnose", "fit"),
-    *("listings", "paper", "predict", "review", "tune"),
+    *("listings", "paper", "predict", "review", "serve", "tune"),
 )
 
 

@@ -16,6 +16,7 @@ from quietgraph.cli.commands import (
     paper,
     predict,
     review,
+    serve,
     tune,
 )
 from quietgraph.cli.options import MEASURE
@@ -26,11 +27,10 @@ app = typer.Typer(
     help="Clean predictions from noisy graphs.",
     epilog="Start with:  quietgraph fit --noise symmetric:0.4 --beside gcn",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for module in (fit, predict, diagnose, review, convert, tune, paper, listings):
+for module in (fit, predict, diagnose, review, serve, convert, tune, paper, listings):
     app.add_typer(module.commands)
 measure = typer.Typer(help="Measure methods under noise, honestly.", no_args_is_help=True)
 for module in (bench, bench_table):

@@ -21,7 +21,7 @@ from quietgraph.report.benchmark_figures import critical_difference_diagram, noi
 from quietgraph.report.tables import render_table
 
 OURS = ("gcl-lrr", "gcl-lr-attention", "quiet")
-_FORMATS = ("markdown", "csv")
+_FORMATS = ("markdown", "csv", "json")
 
 
 def table(
@@ -31,11 +31,13 @@ def table(
     metric: str,
     baseline: str,
     out: Path | None,
+    as_json: bool,
     **filters: Any,
 ) -> None:
     """Print mean ± std (n) of every method, dataset and noise."""
     frame = read_frame(store, **filters)
-    text = render_table(frame, format=format, metric=metric, baseline=names(baseline) or None)
+    form = "json" if as_json else format
+    text = render_table(frame, format=form, metric=metric, baseline=names(baseline) or None)
     _deliver(text, out)
 
 
@@ -47,19 +49,24 @@ def compare(
     metric: str,
     format: str,  # noqa: A002
     out: Path | None,
+    as_json: bool,
     **filters: Any,
 ) -> None:
     """Test every method against a baseline, draw by draw, and rank them."""
-    if format not in _FORMATS:
-        raise UnknownNameError("format of comparisons", format, _FORMATS)
+    form = "json" if as_json else format
+    if form not in _FORMATS:
+        raise UnknownNameError("format of comparisons", form, _FORMATS)
     frame = read_frame(store, **filters)
     rivals = names(best_of) or [m for m in _methods(frame) if m.partition(":")[0] not in OURS]
     tests = [against(frame, baseline, metric)]
     if len(rivals) > 1 and set(_methods(frame)) - set(rivals):
         tests.append(against(frame, rivals, metric))
-    if format == "csv":
-        both = pd.concat([tests[0].assign(against="baseline"), *_best_rows(tests[1:])])
+    both = pd.concat([tests[0].assign(against="baseline"), *_best_rows(tests[1:])])
+    if form == "csv":
         _deliver(both.to_csv(index=False, lineterminator="\n"), out)
+        return
+    if form == "json":
+        _deliver(both.to_json(orient="records", indent=1), out)
         return
     parts = [f"Against {baseline}:\n\n{_markdown(tests[0])}"]
     parts += [f"Against the best of {', '.join(rivals)}:\n\n{_markdown(t)}" for t in tests[1:]]

@@ -46,7 +46,10 @@ CacheOption: TypeAlias = Annotated[
 FormatOption: TypeAlias = Annotated[
     str,
     typer.Option(
-        "--format", help="markdown, latex, csv or html.", metavar="NAME", rich_help_panel=OUTPUT
+        "--format",
+        help="markdown, latex, csv, html or json.",
+        metavar="NAME",
+        rich_help_panel=OUTPUT,
     ),
 ]
 SourceArgument: TypeAlias = Annotated[

@@ -1,9 +1,11 @@
 """`quietgraph predict`: answers of a saved model for a graph it has not seen."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import typer
 from rich.markup import escape
 
 from quietgraph.cli.console import results, say
@@ -27,6 +29,7 @@ def predict(
     limit: str | None,
     out: Path,
     data_root: str | None,
+    as_json: bool,
 ) -> None:
     """Predict the labels of all nodes of a graph with a fitted model."""
     folder = model_dir / "model" if (model_dir / "model").is_dir() else model_dir
@@ -44,6 +47,11 @@ def predict(
     graph, node_ids = _read(source, folder, data_root, reading)
     table = predictions_table(model.predict_proba(graph), model.classes_, node_ids)
     path = write_table(table, out / "predictions.csv")
+    if as_json:
+        rows = table[["node", "predicted", "probability"]]
+        found = json.loads(rows.to_json(orient="records"))
+        typer.echo(json.dumps({"file": str(path), "predictions": found}, indent=1))
+        return
     results.print(f"{len(table):,} predictions: {path}")
 
 

@@ -102,4 +102,4 @@ HTML: Final = Format(
     figure='<img src="{}.svg" alt="">\n',
 )
 FORMATS: Final = {"markdown": MARKDOWN, "latex": LATEX, "html": HTML}
-NAMES: Final = (*FORMATS, "csv")
+NAMES: Final = (*FORMATS, "csv", "json")

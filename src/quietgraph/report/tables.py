@@ -34,7 +34,7 @@ def render_table(
 
     Args:
         frame: One row a run, as `Store.to_frame` gives.
-        format: `markdown`, `latex` (needs the package booktabs), `csv` or `html`.
+        format: `markdown`, `latex` (needs the package booktabs), `csv`, `json` or `html`.
         metric: Column that is shown.
         baseline: A method, or several of which the best of each column is compared with.
     """
@@ -42,9 +42,11 @@ def render_table(
         raise UnknownNameError("table format", format, NAMES)
     baselines = [baseline] if isinstance(baseline, str) else list(baseline or [])
     cells = _judged(frame, metric, baselines)
-    if format == "csv":
+    if format in {"csv", "json"}:
         names = ["method", *CELL, "metric", "mean", "std", "n", *_ENDS, "best", "mark", *_TESTS]
         cells = cells.round(dict.fromkeys(_TESTS[2:], 6))
+        if format == "json":
+            return cells[names].to_json(orient="records", indent=1)
         return cells[names].to_csv(index=False, lineterminator="\n")
     form, reading = FORMATS[format], describe_metric(metric)
     footnote = form.escape(_footnote(cells, reading, baselines))

@@ -2,18 +2,26 @@
 
 import asyncio
 import socket
-from typing import Final, cast
+from typing import Final, Protocol, cast
 
 import uvicorn
+from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from quietgraph.errors import UnwritablePathError
-from quietgraph.review.server import Review
 
 _MOST_CONNECTIONS: Final = 250  # far below the files that a process may open
 _SLOWEST_REQUEST: Final = 10.0  # seconds from a connection, or the last answer, to a whole request
 _SLOWEST_ANSWER: Final = 60.0  # seconds until the client has read an answer
 _LARGEST_HEADERS: Final = 16_384  # bytes
+
+
+class Served(Protocol):
+    """What can be served."""
+
+    def app(self) -> Starlette:
+        """Return the web application."""
+        ...
 
 
 class BoundedProtocol(H11Protocol):
@@ -67,10 +75,10 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def make_server(review: Review) -> uvicorn.Server:
-    """Return the server of a review; it writes no addresses, and so no token, to any log."""
+def make_server(served: Served) -> uvicorn.Server:
+    """Return the server of a review or model; it writes no address, and so no token, to any log."""
     settings = uvicorn.Config(
-        review.app(),
+        served.app(),
         http=BoundedProtocol,
         ws="none",
         log_level="error",

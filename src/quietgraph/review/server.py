@@ -5,13 +5,11 @@ reviewer has open: the Host header must name this machine (DNS rebinding), and w
 come from our own page (same origin, JSON).
 """
 
-import asyncio
 import hmac
-import json
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 from starlette.applications import Starlette
@@ -35,12 +33,12 @@ from quietgraph.errors import (
     UnwritablePathError,
 )
 from quietgraph.review.access import Allowance, host_and_port, is_our_host, is_same_origin
+from quietgraph.review.body import parse_json, read_body
 from quietgraph.review.decisions import DecisionStore
 from quietgraph.review.run import ReviewRun
 
 EXPORT_FILE: Final = "verified.csv"
 _LARGEST_BODY: Final = 20_000  # bytes of a decision; ids may be long
-_SLOWEST_BODY: Final = 10.0  # seconds that a decision may take to arrive
 _HEADERS: Final = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",
@@ -182,31 +180,18 @@ async def _say_error(_: Request, error: Exception) -> Response:
 
 async def _read_decision(request: Request) -> dict[str, str]:
     """Return node, reviewer, choice and label of a decision."""
-    try:
-        async with asyncio.timeout(_SLOWEST_BODY):
-            body = await _read_body(request)
-    except TimeoutError:
-        raise InvalidParameterError("The decision did not arrive in time. Send it again.") from None
+    told = parse_json(
+        await read_body(request, largest=_LARGEST_BODY, what="A decision"), "A decision"
+    )
     names = ("node", "reviewer", "choice", "label")
-    sent: Any = None
     try:
-        sent = json.loads(body)
-        sent = {"label": "", **sent}
-        "".join(sent[name] for name in names).encode()  # no text holds half a character
-    except (ValueError, RecursionError, TypeError, KeyError):
+        told = {"label": "", **told}
+        "".join(told[name] for name in names).encode()  # no text holds half a character
+    except (ValueError, TypeError, KeyError):
         raise InvalidParameterError(
             "A decision must be JSON with the texts node, reviewer and choice."
         ) from None
-    return {name: sent[name] for name in names}
-
-
-async def _read_body(request: Request) -> bytes:
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > _LARGEST_BODY:
-            raise InvalidParameterError(f"A decision must be smaller than {_LARGEST_BODY:,} bytes.")
-    return body
+    return {name: told[name] for name in names}
 
 
 def _refused_origin(request: Request) -> tuple[int, str]:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from quietgraph.cli.deferred import deferred
-from quietgraph.cli.options import FLAG, OUTPUT, SELECTION, FormatOption, StoreOption
+from quietgraph.cli.options import FLAG, OUTPUT, SELECTION, FormatOption, JsonOption, StoreOption
 
 commands = typer.Typer()
 
@@ -80,6 +80,7 @@ def table(  # noqa: PLR0917
     seeds: SeedsOption = "",
     split: SplitOption = "",
     current: CurrentOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Print mean ± std (n) of every method, dataset and noise."""
 
@@ -96,7 +97,7 @@ def compare(  # noqa: PLR0917
     ] = "",
     metric: MetricOption = "test_accuracy",
     format: Annotated[  # noqa: A002
-        str, typer.Option(help="markdown or csv.", metavar="NAME", rich_help_panel=OUTPUT)
+        str, typer.Option(help="markdown, csv or json.", metavar="NAME", rich_help_panel=OUTPUT)
     ] = "markdown",
     out: OutOption = None,
     datasets: DatasetsOption = "",
@@ -105,6 +106,7 @@ def compare(  # noqa: PLR0917
     seeds: SeedsOption = "",
     split: SplitOption = "",
     current: CurrentOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Test every method against a baseline, draw by draw, and rank them."""
 

@@ -9,6 +9,7 @@ from quietgraph.cli.deferred import deferred
 from quietgraph.cli.options import (
     DanglingOption,
     EdgesOption,
+    JsonOption,
     LimitOption,
     NodesOption,
     RootOption,
@@ -38,5 +39,6 @@ def predict(  # noqa: PLR0917
         "predictions"
     ),
     data_root: RootOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Predict the labels of all nodes of a graph with a fitted model."""
