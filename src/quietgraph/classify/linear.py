@@ -40,6 +40,7 @@ def fit_ridge(
     train: Mask,
     validation: Mask,
     num_classes: int,
+    weights: Tensor | None = None,
     penalties: Iterable[float] = PENALTIES,
 ) -> LinearFit:
     """Return ridge regression onto centred one-hot labels, the penalty chosen on validation.
@@ -47,10 +48,11 @@ def fit_ridge(
     Minimises |Z W - T|^2 + penalty s |W|^2 over the labelled rows Z less their mean, which gives an
     intercept without a penalty: the mean labelled row scores 0 for every class. How often a class
     occurs among few and partly wrong labels does not count. s is the mean squared length of these
-    rows, so that a penalty means the same whatever the scale of the features.
+    rows, so that a penalty means the same whatever the scale of the features. With weights, one
+    per training node, all means and sums are weighted.
     """
     targets = F.one_hot(labels[train], num_classes).to(features.dtype) - 1 / num_classes
-    solutions = ridge_path(features[train], targets, tuple(penalties))
+    solutions = ridge_path(features[train], targets, tuple(penalties), weights=weights)
     return _choose(features, labels, validation, solutions)
 
 
@@ -61,6 +63,7 @@ def fit_linear(
     train: Mask,
     validation: Mask,
     num_classes: int,
+    weights: Tensor | None = None,
     steps: Iterable[int] = STEPS,
     step_size: str = "labelled",
 ) -> LinearFit:
@@ -78,18 +81,23 @@ def fit_linear(
         train: Nodes to learn from.
         validation: Nodes to choose the steps by.
         num_classes: Number of classes.
+        weights: How much each training label counts, 1 on average; all alike without them.
         steps: The numbers of steps to choose from.
         step_size: `labelled` or `printed`.
     """
     labelled, targets = features[train], F.one_hot(labels[train], num_classes).to(features.dtype)
+    share = None if weights is None else weights[:, None] / weights.mean()
     count = len(labelled) if step_size == "labelled" else 1
     rows = labelled if step_size == "labelled" else features
+    if share is not None and step_size == "labelled":
+        rows = rows * share.sqrt()
     rate = _STEP_FRACTION * count / _largest_eigenvalue(rows)
     weight = features.new_zeros(features.shape[1], num_classes)
     bias = features.new_zeros(num_classes)
     wanted, solutions = set(steps), {}
     for step in range(1, max(wanted) + 1):
         residual = (labelled @ weight).softmax(dim=1) - targets
+        residual = residual if share is None else residual * share
         weight = weight - rate / len(labelled) * (labelled.T @ residual)
         if step in wanted:
             solutions[float(step)] = weight, bias
@@ -102,15 +110,24 @@ def accuracy(scores: Scores, labels: Labels, where: Mask) -> float:
 
 
 def ridge_path(
-    labelled: Tensor, targets: Tensor, penalties: tuple[float, ...]
+    labelled: Tensor,
+    targets: Tensor,
+    penalties: tuple[float, ...],
+    *,
+    weights: Tensor | None = None,
 ) -> dict[float, tuple[Tensor, Tensor]]:
     """Return weight [dim, targets] and intercept [targets] for every penalty.
 
     One eigendecomposition of the smaller Gram matrix serves all. The rows are centred on their
     mean, whose scores are 0; the mean of the targets is left out.
     """
-    middle = labelled.mean(dim=0)
-    rows = labelled - middle
+    if weights is None:
+        middle = labelled.mean(dim=0)
+        rows = labelled - middle
+    else:
+        middle = weights / weights.sum() @ labelled
+        root = (weights / weights.mean()).sqrt()[:, None]
+        rows, targets = (labelled - middle) * root, targets * root
     scale = rows.square().sum(dim=1).mean().clamp_min(torch.finfo(rows.dtype).tiny)
     if len(rows) <= rows.shape[1]:
         values, vectors = torch.linalg.eigh(rows @ rows.T / scale)

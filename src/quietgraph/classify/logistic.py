@@ -42,15 +42,19 @@ def fit_logistic(
     train: Mask,
     validation: Mask,
     num_classes: int,
+    weights: Tensor | None = None,
     strengths: Iterable[float] = STRENGTHS,
 ) -> LogisticFit:
     """Return softmax regression on training rows, its penalty chosen on validation labels.
 
     Minimises the summed cross-entropy + strength / 2 |W|^2, intercept free, by L-BFGS in double
     precision, each strength from the solution of the one before. Ties in validation accuracy
-    go to the likelier validation labels.
+    go to the likelier validation labels. With weights, one per training node, the sum of the
+    costs is weighted.
     """
-    solutions = logistic_path(features[train], labels[train], num_classes, strengths)
+    solutions = logistic_path(
+        features[train], labels[train], num_classes, strengths, weights=weights
+    )
     held_out, wanted = features[validation], labels[validation]
     fits, merits = [], []
     for strength, (weight, bias) in solutions.items():
@@ -62,12 +66,17 @@ def fit_logistic(
 
 
 def logistic_path(
-    rows: Embeddings, labels: Labels, num_classes: int, strengths: Iterable[float]
+    rows: Embeddings,
+    labels: Labels,
+    num_classes: int,
+    strengths: Iterable[float],
+    *,
+    weights: Tensor | None = None,
 ) -> dict[float, tuple[Tensor, Tensor]]:
     """Return weight [dim, classes] and bias [classes] for every strength, strongest first."""
     # Problems this small lose more by BLAS threads that wait beside torch's than they gain.
     with _blas().limit(limits=1, user_api="blas"):
-        return _logistic_path(rows, labels, num_classes, strengths)
+        return _logistic_path(rows, labels, num_classes, strengths, weights)
 
 
 @cache  # looking for the libraries takes milliseconds
@@ -76,15 +85,22 @@ def _blas() -> ThreadpoolController:
 
 
 def _logistic_path(
-    rows: Embeddings, labels: Labels, num_classes: int, strengths: Iterable[float]
+    rows: Embeddings,
+    labels: Labels,
+    num_classes: int,
+    strengths: Iterable[float],
+    weights: Tensor | None,
 ) -> dict[float, tuple[Tensor, Tensor]]:
     # Centring leaves the solutions as they are, since the intercept is free, and speeds them up.
     mean = rows.double().mean(dim=0)
     points, basis = _coordinates((rows.double() - mean).cpu().numpy())
     targets = np.eye(num_classes)[labels.cpu().numpy()]
+    counted = None
+    if weights is not None:
+        counted = (weights / weights.mean()).double().cpu().numpy()[:, None]
     start, path = np.zeros((points.shape[1] + 1) * num_classes), {}
     for strength in sorted(strengths, reverse=True):
-        start = _solve(points, targets, strength / len(points), start)
+        start = _solve(points, targets, strength / len(points), start, counted)
         table = start.reshape(-1, num_classes)
         weight = torch.from_numpy(basis @ table[:-1]).to(rows.device)
         bias = torch.from_numpy(table[-1]).to(rows.device) - mean @ weight
@@ -103,7 +119,9 @@ def _coordinates(rows: _Matrix) -> tuple[_Matrix, _Matrix]:
     return left * sizes, right.T
 
 
-def _solve(points: _Matrix, targets: _Matrix, penalty: float, start: _Matrix) -> _Matrix:
+def _solve(
+    points: _Matrix, targets: _Matrix, penalty: float, start: _Matrix, counted: _Matrix | None
+) -> _Matrix:
     """Return weight and bias, flattened, that minimise mean cross-entropy + penalty / 2 |W|^2."""
 
     def cost(flat: _Matrix) -> tuple[float, _Matrix]:
@@ -113,8 +131,11 @@ def _solve(points: _Matrix, targets: _Matrix, penalty: float, start: _Matrix) ->
         logits -= logits.max(axis=1, keepdims=True)
         exponentials = np.exp(logits)
         sums = exponentials.sum(axis=1, keepdims=True)
-        value = (np.log(sums).sum() - (logits * targets).sum()) / len(points)
-        residual = (exponentials / sums - targets) / len(points)
+        costs, said, residual = np.log(sums), logits * targets, exponentials / sums - targets
+        if counted is not None:
+            costs, said, residual = costs * counted, said * counted, residual * counted
+        value = (costs.sum() - said.sum()) / len(points)
+        residual = residual / len(points)
         slope = np.vstack([points.T @ residual + penalty * weight, residual.sum(axis=0)])
         return float(value + penalty / 2 * np.square(weight).sum()), slope.ravel()
 

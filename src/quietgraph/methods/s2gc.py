@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from quietgraph.embed import (
@@ -19,7 +18,7 @@ from quietgraph.embed import (
 )
 from quietgraph.graph import Features, Graph
 from quietgraph.methods.base.node_classifier import NodeClassifier
-from quietgraph.methods.base.supervised import validation_score
+from quietgraph.methods.base.supervised import label_loss, validation_score
 from quietgraph.methods.base.task import Fitted, Task
 from quietgraph.params import param
 from quietgraph.types import Embeddings, Scores
@@ -37,6 +36,7 @@ class S2GC(NodeClassifier):
     """Linear classifier on low-pass filtered features (Zhu and Koniusz, 2021)."""
 
     citation: ClassVar[str] = "Zhu and Koniusz: Simple spectral graph convolution. ICLR 2021."
+    takes_weights: ClassVar[bool] = True
     quick: ClassVar[dict[str, Any]] = {"epochs": 6, "steps": 6}
     cora_seconds: ClassVar[float] = 1
     presets: ClassVar[dict[str, dict[str, Any]]] = {
@@ -91,7 +91,7 @@ class S2GC(NodeClassifier):
         everywhere = torch.ones_like(wanted, dtype=torch.bool)
         history = train(
             head,
-            lambda _epoch: {"loss": F.cross_entropy(head(rows), targets)},
+            lambda _epoch: {"loss": label_loss(head(rows), targets, task.train_weights)},
             Schedule(self.epochs, self.learning_rate, decay, self.patience),
             score=lambda: validation_score(head(held_out), wanted, everywhere),
         )

@@ -17,7 +17,7 @@ from quietgraph.embed.negative_depth import (
 )
 from quietgraph.graph import Graph
 from quietgraph.methods.base.node_classifier import NodeClassifier
-from quietgraph.methods.base.supervised import validation_score
+from quietgraph.methods.base.supervised import label_loss, validation_score
 from quietgraph.methods.base.task import Fitted, Task
 from quietgraph.params import param
 from quietgraph.types import Embeddings, Scores
@@ -66,6 +66,7 @@ class TEDGCN(NodeClassifier):
     citation: ClassVar[str] = (
         "Yan et al.: From trainable negative depth to edge heterophily in graphs. NeurIPS 2023."
     )
+    takes_weights: ClassVar[bool] = True
     quick: ClassVar[dict[str, Any]] = {"epochs": 6, "hidden": 16, "initial_depth": 1.0}
     cora_seconds: ClassVar[float] = 20
 
@@ -110,7 +111,7 @@ class TEDGCN(NodeClassifier):
         depth = {"params": [module.depth], "lr": self.depth_step, "weight_decay": 0.0}
         history = train(
             module,
-            lambda epoch: {"loss": F.cross_entropy(module(seen), targets)},  # noqa: ARG005
+            lambda _epoch: {"loss": label_loss(module(seen), targets, task.train_weights)},
             Schedule(epochs, self.learning_rate, self.weight_decay, self.patience),
             score=lambda: validation_score(module(held_out), wanted, every_row),
             parameters=[{"params": others}, depth],

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from quietgraph.embed import Schedule, normalise_rows, train
@@ -18,7 +17,7 @@ from quietgraph.methods.attention.sparse_attention import (
     Neighbourhoods,
 )
 from quietgraph.methods.base.node_classifier import NodeClassifier
-from quietgraph.methods.base.supervised import validation_score
+from quietgraph.methods.base.supervised import label_loss, validation_score
 from quietgraph.methods.base.task import Fitted, Task
 from quietgraph.params import param
 from quietgraph.types import Embeddings, Scores
@@ -31,6 +30,7 @@ _DEEP = {"layers": 3, "heads": 4, "dim": 64, "dropout": 0.5, "deep": True, "weig
 class AttentionBackbone(NodeClassifier):
     """Layers of graph attention, trained on observed labels (GAT, Velickovic et al., 2018)."""
 
+    takes_weights: ClassVar[bool] = True
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "pubmed": {"output_heads": 8, "weight_decay": 1e-3, "learning_rate": 0.01},
         "coauthor-cs": _WIDE,
@@ -84,7 +84,7 @@ class AttentionBackbone(NodeClassifier):
         others = [value for value in module.parameters() if id(value) not in kept_out]
         history = train(
             module,
-            lambda epoch: {"loss": F.cross_entropy(forward()[task.train], targets)},  # noqa: ARG005
+            lambda _epoch: {"loss": label_loss(forward()[task.train], targets, task.train_weights)},
             Schedule(self.epochs, self.learning_rate, self.weight_decay, self.patience),
             score=lambda: validation_score(forward(), task.labels, task.validation),
             parameters=[{"params": others}, {"params": undecayed, "weight_decay": 0.0}],

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -22,7 +22,7 @@ from quietgraph.embed import Schedule, normalised_adjacency
 from quietgraph.graph import Graph
 from quietgraph.methods.base.cache import Embedded
 from quietgraph.methods.base.node_classifier import NodeClassifier
-from quietgraph.methods.base.supervised import GCNClassifier, train_supervised
+from quietgraph.methods.base.supervised import GCNClassifier, label_loss, train_supervised
 from quietgraph.methods.base.task import Task
 from quietgraph.methods.base.two_stage import Decision
 from quietgraph.params import param
@@ -57,6 +57,8 @@ class ContrastiveClassifier(NodeClassifier):
 
     A method writes `_embed`, with all that `_encode` needs in its state, and `_encode`.
     """
+
+    takes_weights: ClassVar[bool] = True
 
     classifier: str = probe_param()
 
@@ -116,6 +118,7 @@ def _fit_linear(kind: str, embeddings: Embeddings, task: Task) -> Decision:
         train=task.train,
         validation=task.validation,
         num_classes=task.num_classes,
+        weights=task.train_weights,
     )
     own |= {"weight": fit.weight, "bias": fit.scores(torch.zeros_like(features[:1]))[0]}
     state = {_PROBE + name: value for name, value in own.items()}
@@ -140,7 +143,8 @@ def _fit_gcn(embeddings: Embeddings, task: Task) -> Decision:
         module = _gcn(features.shape[1], task.num_classes).to(device)
 
         def losses(epoch: int) -> dict[str, Tensor]:  # noqa: ARG001
-            return {"loss": F.cross_entropy(module(operator, features)[task.train], targets)}
+            scores = module(operator, features)[task.train]
+            return {"loss": label_loss(scores, targets, task.train_weights)}
 
         train_supervised(module, losses, lambda: module(operator, features), task, _GCN_SCHEDULE)
     with torch.no_grad():

@@ -48,6 +48,7 @@ from quietgraph.methods.base.cache import Embedded
 from quietgraph.methods.base.checks import applied_state, check_answer, solvable
 from quietgraph.methods.base.device import find_device
 from quietgraph.methods.base.encoder_module import Forward, GraphEncoder, make_encoder
+from quietgraph.methods.base.label_weights import label_weights
 from quietgraph.methods.base.notebook import model_html
 from quietgraph.methods.base.task import Fitted, Task, make_task
 from quietgraph.methods.base.two_stage import Decision, fit_two_stages, stage_parameters
@@ -79,6 +80,7 @@ class NodeClassifier(metaclass=Parameterised):
     # Names what `_embed` computes without labels, None without such a stage; methods that share
     # the name share cached embeddings.
     first_stage: ClassVar[str | None] = None
+    takes_weights: ClassVar[bool] = False  # whether labels can count differently in training
 
     seed: int = param(0, "seed of every random draw", low=0)
     device: str = param("auto", "where to compute: auto, cpu, cuda, cuda:1, ...")
@@ -157,6 +159,8 @@ class NodeClassifier(metaclass=Parameterised):
         validation: Any = None,
         *,
         annotations: Any = None,
+        sample_weight: Any = None,
+        class_weight: Any = None,
         callbacks: Iterable[Follower] = (),
         verbose: int = 0,
     ) -> Self:
@@ -171,6 +175,9 @@ class NodeClassifier(metaclass=Parameterised):
             annotations: Answers of several annotators: a table with the columns node, annotator
                 and label, a file of one, or a matrix (see `quietgraph.read_annotations`). Their
                 consensus, found together with the graph, is what is learned from.
+            sample_weight: How much each label counts in training, one number per node; for
+                methods with `takes_weights`. Choices by validation labels are not weighted.
+            class_weight: `balanced`, or how much the labels of a class count, by label.
             callbacks: Objects of `quietgraph.callbacks`, or functions of an `Epoch`.
             verbose: 1 shows every tenth of the epochs on stderr, 2 each.
         """
@@ -179,6 +186,8 @@ class NodeClassifier(metaclass=Parameterised):
         observed = observe(graph, labels, validation, annotations=annotations, seed=self.seed)
         observation, self.consensus_ = resolve_annotations(observed, seed=self.seed)
         task, self.classes_ = make_task(observation, self.seed)
+        weights = label_weights(self, task, sample_weight=sample_weight, class_weight=class_weight)
+        task = replace(task, weights=weights)
         self.observation_ = observation
         started = time.perf_counter()
         with follow(self, callbacks, verbose=verbose):

@@ -57,6 +57,14 @@ def drop_features(features: Features, rate: float, *, training: bool) -> Feature
     return F.dropout(features, rate)
 
 
+def label_loss(scores: Scores, targets: Labels, weights: Tensor | None = None) -> Tensor:
+    """Return the mean cross-entropy of labels, each counted by its weight if it has one."""
+    if weights is None:
+        return F.cross_entropy(scores, targets)
+    costs = F.cross_entropy(scores, targets, reduction="none")
+    return (costs * weights).sum() / weights.sum()
+
+
 def validation_score(scores: Scores, labels: Labels, validation: Mask) -> float:
     """Return validation accuracy, ties broken by the loss; larger is better."""
     wanted, found = labels[validation], scores[validation]

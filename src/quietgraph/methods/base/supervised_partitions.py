@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from quietgraph.embed import History, Schedule, normalise_rows, normalised_adjacency, train
@@ -12,7 +11,7 @@ from quietgraph.embed.scale.block_inference import BlockOperator, convolve_in_bl
 from quietgraph.embed.scale.each_partition import PartitionLosses
 from quietgraph.embed.scale.partitions import Plan, induced_graph
 from quietgraph.graph import CSR, Features, Graph
-from quietgraph.methods.base.supervised import GCNClassifier, validation_score
+from quietgraph.methods.base.supervised import GCNClassifier, label_loss, validation_score
 from quietgraph.methods.base.task import Task
 from quietgraph.types import Embeddings, Labels, Mask, Scores
 
@@ -28,10 +27,11 @@ def train_gcn_in_partitions(
     def prepare(part: Graph, nodes: Tensor, seed: int) -> Callable[[int], dict[str, Tensor]]:  # noqa: ARG001
         operator, train_nodes = normalised_adjacency(part), task.train[nodes]
         targets = task.labels[nodes][train_nodes]
+        weights = None if task.weights is None else task.weights[nodes][train_nodes]
 
         def losses(epoch: int) -> dict[str, Tensor]:  # noqa: ARG001
             features = normalise_rows(part.features, feature_norm)
-            return {"loss": F.cross_entropy(module(operator, features)[train_nodes], targets)}
+            return {"loss": label_loss(module(operator, features)[train_nodes], targets, weights)}
 
         return losses
 

@@ -27,11 +27,17 @@ class Task:
     num_classes: int
     seed: int
     verified: Mask | None = None  # labels that a person has confirmed; None: no label was
+    weights: Tensor | None = None  # how much a label counts [nodes]; None: all alike
 
     @property
     def train_labels(self) -> Labels:
         """Class codes of the training nodes, -1 elsewhere [nodes]."""
         return torch.where(self.train, self.labels, torch.full_like(self.labels, UNKNOWN))
+
+    @property
+    def train_weights(self) -> Tensor | None:
+        """How much each training label counts [training nodes]; None: all alike."""
+        return None if self.weights is None else self.weights[self.train]
 
     def keep_verified(self, labels: Labels) -> Labels:
         """Return corrected labels in which every verified label is as it was [nodes]."""
@@ -53,8 +59,9 @@ class Task:
     def to(self, device: torch.device) -> "Task":
         """Return the task on a device."""
         moved = {name: getattr(self, name).to(device) for name in ("labels", "train", "validation")}
-        if self.verified is not None:
-            moved["verified"] = self.verified.to(device)
+        for name in ("verified", "weights"):
+            if getattr(self, name) is not None:
+                moved[name] = getattr(self, name).to(device)
         return replace(self, graph=self.graph.to(device), **moved)
 
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from quietgraph.embed import Schedule
 from quietgraph.embed.scale.each_partition import plan_partitions
 from quietgraph.embed.scale.partitions import PARTITIONS_HELP
+from quietgraph.methods.base.supervised import label_loss
 from quietgraph.methods.base.supervised_partitions import (
     forward_in_blocks,
     train_gcn_in_partitions,
@@ -33,6 +33,7 @@ class GCN(GCNBackbone):
     )
     quick: ClassVar[dict[str, Any]] = {"epochs": 6, "hidden": 16}
     cora_seconds: ClassVar[float] = 5
+    takes_weights: ClassVar[bool] = True
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "coauthor-cs": _SHCHUR,
         "amazon-computers": _SHCHUR,
@@ -58,6 +59,7 @@ class GCN(GCNBackbone):
         targets = task.labels[task.train]
 
         def losses(epoch: int) -> dict[str, Tensor]:  # noqa: ARG001
-            return {"loss": F.cross_entropy(network.scores()[task.train], targets)}
+            scores = network.scores()[task.train]
+            return {"loss": label_loss(scores, targets, task.train_weights)}
 
         return losses

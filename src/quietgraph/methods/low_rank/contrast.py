@@ -48,6 +48,7 @@ class LowRankContrast(NodeClassifier):
     """Contrastive embeddings of low rank, and a linear transductive classifier on them."""
 
     first_stage: ClassVar[str] = "low-rank contrast"
+    takes_weights: ClassVar[bool] = True
 
     encoder: str = param(
         "auto",
@@ -233,10 +234,12 @@ class LowRankContrast(NodeClassifier):
             train=task.train[seen],
             validation=task.validation[seen],
             num_classes=task.num_classes,
+            weights=task.train_weights,
             **descent,
         )
         bias = fit.bias
-        if self.class_prior_adjustment:
+        # Frequencies of classes are the caller's own where labels have weights.
+        if self.class_prior_adjustment and task.weights is None:
             held_out, labels = features[task.validation[seen]], task.labels[task.validation]
             draws = torch_generator(task.seed, "class prior")
             bias = bias + class_adjustment(fit.scores(held_out), labels, generator=draws)

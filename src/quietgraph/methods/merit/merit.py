@@ -38,6 +38,7 @@ class MERIT(SiameseBackbone):
         "Jin et al.: Multi-scale contrastive siamese networks for self-supervised graph "
         "representation learning. IJCAI 2021."
     )
+    takes_weights: ClassVar[bool] = True
     quick: ClassVar[dict[str, Any]] = {"epochs": 6, "hidden": 16, "dim": 16}
     cora_seconds: ClassVar[float] = 66
     first_stage: ClassVar[str] = "merit"

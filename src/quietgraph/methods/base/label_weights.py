@@ -1,0 +1,81 @@
+"""How much each observed label counts in training: weights of samples and of classes."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from quietgraph.errors import InvalidLabelsError, InvalidParameterError
+
+if TYPE_CHECKING:
+    from quietgraph.methods.base.node_classifier import NodeClassifier
+    from quietgraph.methods.base.task import Task
+
+
+def label_weights(
+    method: "NodeClassifier", task: "Task", *, sample_weight: Any, class_weight: Any
+) -> Tensor | None:
+    """Return how much each training label counts, 1 on average [nodes]; None: all alike.
+
+    Args:
+        method: Whether it can honour weights is its own statement.
+        task: Whose labels are weighted.
+        sample_weight: One number from 0 per node, or None.
+        class_weight: `balanced`, a weight by label value (1 where one is missing), or None.
+    """
+    if sample_weight is None and class_weight is None:
+        return None
+    if not method.takes_weights:
+        raise InvalidParameterError(
+            f"{type(method).__name__} cannot weight labels: it decides itself how far each one "
+            "counts. Fit without weights, or use gcn, s2gc, gcl-lrr or gcl-lr-attention."
+        )
+    weights = _of_samples(sample_weight, len(task.labels)) * _of_classes(class_weight, method, task)
+    mean = weights[task.train].mean()
+    if not mean > 0:
+        raise InvalidLabelsError("sample_weight must be above 0 for a training label, got only 0.")
+    return (weights / mean).float()
+
+
+def _of_samples(sample_weight: Any, count: int) -> Tensor:
+    if sample_weight is None:
+        return torch.ones(count, dtype=torch.float64)
+    raw = sample_weight.cpu() if isinstance(sample_weight, Tensor) else sample_weight
+    try:
+        weights = np.array(raw, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidLabelsError(f"sample_weight must be numbers: {error}.") from error
+    if weights.shape != (count,):
+        raise InvalidLabelsError(
+            f"sample_weight must have one entry per node ({count}), got shape {weights.shape}."
+        )
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        raise InvalidLabelsError("sample_weight must be finite and not below 0.")
+    return torch.from_numpy(weights)
+
+
+def _of_classes(class_weight: Any, method: "NodeClassifier", task: "Task") -> Tensor:
+    count = task.num_classes
+    if class_weight is None:
+        by_class = torch.ones(count, dtype=torch.float64)
+    elif class_weight == "balanced":
+        sizes = torch.bincount(task.labels[task.train], minlength=count).clamp_min(1)
+        by_class = 1 / sizes.double()
+    elif isinstance(class_weight, Mapping):
+        by_class = _by_label(class_weight, method.classes_.tolist())
+    else:
+        raise InvalidParameterError(
+            f"class_weight must be 'balanced' or weights by label, got {class_weight!r}."
+        )
+    return by_class[task.labels.clamp_min(0)]
+
+
+def _by_label(class_weight: Mapping[Any, Any], classes: list[Any]) -> Tensor:
+    unknown = [label for label in class_weight if label not in classes]
+    if unknown:
+        raise InvalidParameterError(
+            f"class_weight names the label {unknown[0]!r}, which is not among {classes}."
+        )
+    return _of_samples([class_weight.get(label, 1) for label in classes], len(classes))
