@@ -16,8 +16,8 @@ from quietgraph.report.benchmark_figures import (
     critical_difference_diagram,
     noise_curves,
     save,
-    to_svg,
 )
+from quietgraph.report.svg import to_svg
 
 NOISES = ("none", "symmetric:0.2", "symmetric:0.4", "asymmetric:0.4")
 

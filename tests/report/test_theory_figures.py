@@ -67,12 +67,13 @@ def test_lines_differ_in_more_than_colour(diagnosis: Diagnosis) -> None:
 
 
 def test_the_bound_is_drawn_with_its_constant(diagnosis: Diagnosis) -> None:
-    assert "$c_0$ = 1" in texts(bound_figure(diagnosis.bound, title="toy"))
+    assert "c0 = 1" in texts(bound_figure(diagnosis.bound, title="toy"))
 
 
 def test_a_saved_figure_is_the_same_file_every_time(diagnosis: Diagnosis, tmp_path: Path) -> None:
     for name in ("one", "two"):
         save_figure(bound_figure(diagnosis.bound), tmp_path / "new" / name)
+    assert ">noise fitted, L2</text>" in (tmp_path / "new" / "one.svg").read_text()  # as text
     for suffix in ("svg", "png"):
         one, two = (tmp_path / "new" / f"{name}.{suffix}" for name in ("one", "two"))
         assert one.read_bytes() == two.read_bytes()

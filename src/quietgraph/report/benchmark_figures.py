@@ -1,6 +1,5 @@
 """Figures of a benchmark: accuracy against noise, and which mean ranks differ."""
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from quietgraph.bench.metrics import describe_metric
 from quietgraph.bench.statistics import MeanRanks, summarise
 from quietgraph.errors import InvalidParameterError, UnknownNameError
 from quietgraph.files import write_file
+from quietgraph.report.svg import to_svg
 from quietgraph.report.tables import split_noise
 
 # Okabe and Ito's colours, which people with any kind of colour vision distinguish; an olive stands
@@ -33,7 +33,6 @@ _STYLE: Any = {  # the stubs want each key as a literal
     "axes.edgecolor": "#888888",
     "axes.labelcolor": _INK,
     "axes.titlesize": 10,
-    "svg.hashsalt": "quietgraph",  # ids in the file do not change from run to run
     "text.color": _INK,
     "xtick.color": _INK,
     "ytick.color": _INK,
@@ -107,14 +106,6 @@ def critical_difference_diagram(result: MeanRanks) -> Figure:
             axes.plot(ranks.iloc[list(group)], heights, color=_INK, lw=4, solid_capstyle="round")
         _draw_names(axes, ranks, top=names_top, reach=0.25 * per_inch)
     return figure
-
-
-def to_svg(figure: Figure) -> str:
-    """Return the figure as SVG text: the same figure gives the same text, letter for letter."""
-    buffer = io.StringIO()
-    with mpl.rc_context(_STYLE):
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    return buffer.getvalue()
 
 
 def save(figure: Figure, path: str | Path) -> None:

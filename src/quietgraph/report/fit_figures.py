@@ -1,26 +1,31 @@
 """Pictures of one fit, as SVG that follows the page's light or dark colours."""
 
-import io
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
-from quietgraph.diagnose import BoundTerms, Diagnosis, Projection
+from quietgraph.diagnose import BoundTerms, Diagnosis
 from quietgraph.embed import History
+from quietgraph.report.svg import to_svg
+from quietgraph.report.theory_axes import (
+    BLUE,
+    COLOURS,
+    RED,
+    SMALLEST_SHOWN,
+    draw_bound,
+    draw_concentration,
+    draw_projections,
+    draw_spectrum,
+)
 
 _INK = "#123456"  # replaced by the page's own text colour
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")  # distinguishable with any colour vision
 _DASHES = ("-", "--", "-.", ":")
-_THEMED = {"#c1121f": "--line-red", "#2f6fd0": "--line-blue"} | {
-    colour: f"--line-{place}" for place, colour in enumerate(_COLOURS)
+_THEMED = {RED: "--line-red", BLUE: "--line-blue"} | {
+    colour: f"--line-{place}" for place, colour in enumerate(COLOURS)
 }
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))  # same figure, same bytes
 
 
 def training_curves(history: History) -> str:
@@ -37,16 +42,9 @@ def training_curves(history: History) -> str:
 
 
 def spectra(diagnosis: Diagnosis) -> str:
-    """Return the eigenvalues of K before and after attention, as fractions of the largest."""
+    """Return the eigenvalues of K before and after attention."""
     figure, axes = _canvas()
-    pairs = ((diagnosis.spectrum, "K"), (diagnosis.attended_spectrum, "after attention"))
-    for index, (spectrum, label) in enumerate(pairs):
-        fractions = (spectrum.eigenvalues / spectrum.eigenvalues[0]).clamp_min(1e-9).numpy()
-        axes.plot(np.arange(1, len(fractions) + 1), fractions, label=label, **_style(index))
-    axes.set_xlabel("rank")
-    axes.set_ylabel("eigenvalue / largest")
-    _powers_of_ten(axes, along="y")
-    axes.set_ylim(1e-6, 1.5)
+    draw_spectrum(axes, diagnosis)
     return _finish(figure, axes)
 
 
@@ -67,7 +65,7 @@ def calibration_curve(confidence: NDArray[Any], right: NDArray[Any], *, bins: in
     hits = np.bincount(part, weights=right, minlength=bins)[filled] / counts[filled]
     axes.plot(mean, hits, label="this model", **_style(0))
     sizes = 12 + 140 * counts[filled] / max(1, counts.max())
-    axes.scatter(mean, hits, s=sizes, color=_COLOURS[0], alpha=0.75, linewidths=0)
+    axes.scatter(mean, hits, s=sizes, color=COLOURS[0], alpha=0.75, linewidths=0)
     axes.set_xlabel("confidence")
     axes.set_ylabel("fraction that agrees")
     axes.set_xlim(0, 1.05)
@@ -83,54 +81,23 @@ def projections(diagnosis: Diagnosis, *, labels: str = "right labels") -> str:
         labels: What the labels are called; without clean ones they are the observed labels.
     """
     figure, axes = _canvas()
-    for name, projection, style in _projections(diagnosis, labels):
-        scores = projection.scores.clamp_min(1e-9).numpy()
-        axes.plot(np.arange(1, len(scores) + 1), scores, label=name, **style)
-    axes.set_xlabel("rank")
-    axes.set_ylabel("eigen-projection")
-    _powers_of_ten(axes, along="y")
-    axes.set_ylim(bottom=1e-6)
+    draw_projections(axes, diagnosis.signal, diagnosis.noise, labels)
+    axes.set_ylim(bottom=SMALLEST_SHOWN)
     return _finish(figure, axes)
 
 
 def concentrations(diagnosis: Diagnosis) -> str:
     """Return the fraction of the right labels and of the noise within the first directions."""
     figure, axes = _canvas()
-    for name, projection, style in _projections(diagnosis, "right labels"):
-        fractions = projection.concentration.numpy()
-        axes.plot(np.arange(1, len(fractions) + 1), fractions, label=name, **style)
-    axes.set_xlabel("rank")
-    axes.set_ylabel("signal concentration ratio")
-    axes.set_ylim(0, 1.03)
+    draw_concentration(axes, diagnosis.signal, diagnosis.noise)
     return _finish(figure, axes)
 
 
 def bound_terms_curves(bound: BoundTerms) -> str:
     """Return the terms of the test-loss bound and the measured loss against the steps."""
     figure, axes = _canvas()
-    factor = 2 * bound.constant / bound.num_labelled
-    lines = [
-        ("right labels not fitted, L1", factor * bound.signal_loss, 1),
-        ("noise fitted, L2", factor * bound.noise_loss, 0),
-        (f"bound (c0 = {bound.constant:g})", bound.upper_bound, 3),
-    ]
-    if bound.test_loss is not None:
-        lines.append(("measured test loss", bound.test_loss, 2))
-    for name, values, index in lines:
-        axes.plot(bound.steps.numpy(), values.numpy(), label=name, **_style(index))
-    _powers_of_ten(axes, along="x")
-    axes.set_xlabel("steps of gradient descent")
-    axes.set_ylabel("loss per node")
-    axes.set_ylim(bottom=0)
+    draw_bound(axes, bound)
     return _finish(figure, axes)
-
-
-def _projections(diagnosis: Diagnosis, labels: str) -> list[tuple[str, Projection, dict[str, Any]]]:
-    shown = [(labels, diagnosis.signal, {"color": "#c1121f", "linewidth": 1.8})]
-    if diagnosis.noise is not None:
-        style = {"color": "#2f6fd0", "linestyle": "--", "linewidth": 1.2}
-        shown.append(("label noise", diagnosis.noise, style))
-    return shown
 
 
 def accuracy_bars(rows: list[dict[str, Any]]) -> str:
@@ -138,21 +105,12 @@ def accuracy_bars(rows: list[dict[str, Any]]) -> str:
     figure, axes = _canvas(height=0.6 + 0.45 * len(rows))
     names = [row["method"] for row in rows][::-1]
     values = [100 * row["test_accuracy"] for row in rows][::-1]
-    bars = axes.barh(names, values, color=[*["#8a97a8"] * (len(rows) - 1), _COLOURS[0]], height=0.6)
+    bars = axes.barh(names, values, color=[*["#8a97a8"] * (len(rows) - 1), COLOURS[0]], height=0.6)
     axes.bar_label(bars, fmt="%.1f %%", padding=4, color=_INK)
     axes.set_xlim(0, 112)
     axes.set_xticks([])
     axes.spines["bottom"].set_visible(False)
-    return to_svg(figure)
-
-
-def to_svg(figure: Figure) -> str:
-    """Return the figure as an SVG element, the same bytes for the same figure."""
-    buffer = io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": "quietgraph", "svg.fonttype": "none"}):
-        figure.savefig(buffer, format="svg", transparent=True, metadata=_NO_METADATA)
-    text = buffer.getvalue()
-    return text[text.index("<svg") :].replace(_INK, "currentColor")
+    return _element(figure)
 
 
 def follow_theme(svg: str) -> str:
@@ -165,19 +123,17 @@ def follow_theme(svg: str) -> str:
 def _finish(figure: Figure, axes: Axes) -> str:
     if axes.get_lines():
         axes.legend(frameon=False, labelcolor=_INK)
-    return to_svg(figure)
+    return _element(figure)
 
 
-def _powers_of_ten(axes: Axes, *, along: str) -> None:
-    """Make the x or y axis logarithmic, its labels plain text that is not typeset as math."""
-    axes.set(**{f"{along}scale": "log"})
-    axis = axes.xaxis if along == "x" else axes.yaxis
-    axis.set_major_formatter(lambda value, _: f"10{str(round(np.log10(value))).translate(_RAISED)}")
-    axis.set_minor_locator(NullLocator())
+def _element(figure: Figure) -> str:
+    """Return the figure as an SVG element in the page's own text colour."""
+    text = to_svg(figure, transparent=True)
+    return text[text.index("<svg") :].replace(_INK, "currentColor")
 
 
 def _style(index: int) -> dict[str, Any]:
-    return {"color": _COLOURS[index % 4], "linestyle": _DASHES[index % 4], "linewidth": 1.8}
+    return {"color": COLOURS[index % 4], "linestyle": _DASHES[index % 4], "linewidth": 1.8}
 
 
 def _canvas(height: float = 3.0) -> tuple[Figure, Axes]:
