@@ -26,7 +26,7 @@ from quietgraph.errors import (
 )
 
 if TYPE_CHECKING:
-    from quietgraph import callbacks, model_selection, transforms
+    from quietgraph import callbacks, model_selection, plots, transforms
     from quietgraph.data.annotation_tables import read_annotations
     from quietgraph.data.annotations import Annotations
     from quietgraph.data.load import load
@@ -82,7 +82,7 @@ _LATER = {
     "read_graph": "quietgraph.graph.io",
     "register": "quietgraph.methods",
 }
-_MODULES = ("callbacks", "model_selection", "transforms")
+_MODULES = ("callbacks", "model_selection", "plots", "transforms")
 
 __all__ = [
     "ARIEL",
@@ -131,6 +131,7 @@ __all__ = [
     "load_model",
     "model_selection",
     "parse_noise",
+    "plots",
     "read_annotations",
     "read_graph",
     "register",

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from quietgraph.diagnose import BoundTerms, Diagnosis
 from quietgraph.embed import History
+from quietgraph.report.fit_axes import draw_calibration, draw_training
 from quietgraph.report.svg import to_svg
 from quietgraph.report.theory_axes import (
     BLUE,
@@ -22,7 +22,6 @@ from quietgraph.report.theory_axes import (
 )
 
 _INK = "#123456"  # replaced by the page's own text colour
-_DASHES = ("-", "--", "-.", ":")
 _THEMED = {RED: "--line-red", BLUE: "--line-blue"} | {
     colour: f"--line-{place}" for place, colour in enumerate(COLOURS)
 }
@@ -31,13 +30,7 @@ _THEMED = {RED: "--line-red", BLUE: "--line-blue"} | {
 def training_curves(history: History) -> str:
     """Return the losses against the epoch."""
     figure, axes = _canvas()
-    names = [name for name in history[-1] if name not in {"seconds", "score"}] if history else []
-    for index, name in enumerate(names):
-        points = [(epoch, row[name]) for epoch, row in enumerate(history) if name in row]
-        xs, ys = zip(*points, strict=True)
-        axes.plot(xs, ys, label=name, **_style(index))
-    axes.set_xlabel("epoch")
-    axes.set_ylabel("loss")
+    draw_training(axes, history)
     return _finish(figure, axes)
 
 
@@ -48,28 +41,10 @@ def spectra(diagnosis: Diagnosis) -> str:
     return _finish(figure, axes)
 
 
-def calibration_curve(confidence: NDArray[Any], right: NDArray[Any], *, bins: int = 10) -> str:
-    """Return how often a prediction is right against its confidence.
-
-    Args:
-        confidence: Probability of each prediction [scored].
-        right: Whether it agrees with the label it is scored against [scored].
-        bins: Equal parts that confidence is cut into; a dot's area says how many nodes are in it.
-    """
+def calibration_curve(confidence: NDArray[Any], right: NDArray[Any]) -> str:
+    """Return how often a prediction is right against its confidence."""
     figure, axes = _canvas()
-    axes.plot([0, 1], [0, 1], color=_INK, linewidth=0.8, linestyle=":", label="perfect calibration")
-    part = np.minimum((confidence * bins).astype(int), bins - 1)
-    counts = np.bincount(part, minlength=bins)
-    filled = counts > 0
-    mean = np.bincount(part, weights=confidence, minlength=bins)[filled] / counts[filled]
-    hits = np.bincount(part, weights=right, minlength=bins)[filled] / counts[filled]
-    axes.plot(mean, hits, label="this model", **_style(0))
-    sizes = 12 + 140 * counts[filled] / max(1, counts.max())
-    axes.scatter(mean, hits, s=sizes, color=COLOURS[0], alpha=0.75, linewidths=0)
-    axes.set_xlabel("confidence")
-    axes.set_ylabel("fraction that agrees")
-    axes.set_xlim(0, 1.05)
-    axes.set_ylim(0, 1.08)
+    draw_calibration(axes, confidence, right, ink=_INK)
     return _finish(figure, axes)
 
 
@@ -130,10 +105,6 @@ def _element(figure: Figure) -> str:
     """Return the figure as an SVG element in the page's own text colour."""
     text = to_svg(figure, transparent=True)
     return text[text.index("<svg") :].replace(_INK, "currentColor")
-
-
-def _style(index: int) -> dict[str, Any]:
-    return {"color": COLOURS[index % 4], "linestyle": _DASHES[index % 4], "linewidth": 1.8}
 
 
 def _canvas(height: float = 3.0) -> tuple[Figure, Axes]:

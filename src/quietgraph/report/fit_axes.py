@@ -1,0 +1,51 @@
+"""Drawings of one fit on given axes, for the report and for `quietgraph.plots`."""
+
+from typing import Any, Final
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from quietgraph.embed import History
+from quietgraph.report.theory_axes import COLOURS
+
+_DASHES: Final = ("-", "--", "-.", ":")
+
+
+def draw_training(axes: Axes, history: History) -> None:
+    """Draw the losses against the epoch."""
+    names = [name for name in history[-1] if name not in {"seconds", "score"}] if history else []
+    for index, name in enumerate(names):
+        points = [(epoch, row[name]) for epoch, row in enumerate(history) if name in row]
+        xs, ys = zip(*points, strict=True)
+        axes.plot(xs, ys, label=name, **line_style(index))
+    axes.set(xlabel="epoch", ylabel="loss")
+
+
+def draw_calibration(
+    axes: Axes, confidence: NDArray[Any], right: NDArray[Any], *, bins: int = 10, ink: str = "0.3"
+) -> None:
+    """Draw how often a prediction is right against its confidence.
+
+    Args:
+        axes: To draw on.
+        confidence: Probability of each prediction [scored].
+        right: Whether it agrees with the label it is scored against [scored].
+        bins: Equal parts that confidence is cut into; a dot's area says how many nodes are in it.
+        ink: Colour of the diagonal.
+    """
+    axes.plot([0, 1], [0, 1], color=ink, linewidth=0.8, linestyle=":", label="perfect calibration")
+    part = np.minimum((confidence * bins).astype(int), bins - 1)
+    counts = np.bincount(part, minlength=bins)
+    filled = counts > 0
+    mean = np.bincount(part, weights=confidence, minlength=bins)[filled] / counts[filled]
+    hits = np.bincount(part, weights=right, minlength=bins)[filled] / counts[filled]
+    axes.plot(mean, hits, label="this model", **line_style(0))
+    sizes = 12 + 140 * counts[filled] / max(1, counts.max())
+    axes.scatter(mean, hits, s=sizes, color=COLOURS[0], alpha=0.75, linewidths=0)
+    axes.set(xlabel="confidence", ylabel="fraction that agrees", xlim=(0, 1.05), ylim=(0, 1.08))
+
+
+def line_style(index: int) -> dict[str, Any]:
+    """Return colour and dashes of a line, told apart also in print."""
+    return {"color": COLOURS[index % 4], "linestyle": _DASHES[index % 4], "linewidth": 1.8}
