@@ -103,7 +103,7 @@ class PredictionService:
         facts = {
             "method": method_name(type(model)),
             "parameters": model.get_params(),
-            "classes": model.classes_.tolist(),
+            "classes": _plain(model.classes_),
             "nodes": len(model.scores_),
             "inductive": model.is_inductive(),
             "largest_body": self.largest_body,
@@ -126,7 +126,7 @@ class PredictionService:
         if not isinstance(asked, dict):
             raise InvalidParameterError(_FORMS)
         names, probabilities = self._probabilities(asked)
-        classes = self.model.classes_.tolist()
+        classes = _plain(self.model.classes_)
         best = probabilities.argmax(axis=1).tolist()
         rows = zip(names, best, np.round(probabilities, 6).tolist(), strict=True)
         answers = [
@@ -145,7 +145,7 @@ class PredictionService:
         if set(asked) == {"nodes", "edges"} and _are_rows(asked["nodes"], asked["edges"]):
             nodes, edges = pd.DataFrame(asked["nodes"]), pd.DataFrame(asked["edges"])
             read = read_graph(nodes=nodes, edges=edges, encoding=self.encoding)
-            return read.node_ids.tolist(), self.model.predict_proba(read.graph)
+            return _plain(read.node_ids), self.model.predict_proba(read.graph)
         raise InvalidParameterError(_FORMS)
 
     def _of_fit(self, nodes: list[int]) -> tuple[list[Any], np.ndarray[Any, Any]]:
@@ -154,6 +154,12 @@ class PredictionService:
         if outside:
             raise InvalidParameterError(f"nodes must lie in 0 ... {count - 1}, got {outside[0]}.")
         return nodes, self.model.predict_proba()[nodes]
+
+
+def _plain(values: np.ndarray[Any, Any]) -> list[Any]:
+    """Return labels or ids as JSON writes them; dates and the like as texts."""
+    kinds = (bool, int, float, str)
+    return [one if isinstance(one, kinds) else str(one) for one in values.tolist()]
 
 
 def _are_positions(nodes: Any) -> bool:
