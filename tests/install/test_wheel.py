@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 
@@ -20,14 +21,24 @@ INSTALLED = ("python -m venv", ". quiet", "pip install")  # what the cheap twin 
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel from a copy, so that the repository stays as it is."""
-    copy, out = (tmp_path_factory.mktemp(name) for name in ("copy", "dist"))
-    for name in ("pyproject.toml", "README.md", "LICENSE", "MANIFEST.in"):
-        shutil.copy(ROOT / name, copy)
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the source archive from a copy, so that the repository stays as it is."""
+    copy, out = (tmp_path_factory.mktemp(name) for name in ("copy", "sdist"))
+    for path in ROOT.iterdir():
+        if path.is_file():
+            shutil.copy(path, copy)
     left_out = shutil.ignore_patterns("__pycache__", "*.egg-info")
     shutil.copytree(ROOT / "src", copy / "src", ignore=left_out)
-    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", out, copy)
+    program = f"from setuptools.build_meta import build_sdist; build_sdist({str(out)!r})"
+    subprocess.run([sys.executable, "-c", program], cwd=copy, capture_output=True, check=True)
+    return next(out.glob("*.tar.gz"))
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel from the source archive alone."""
+    out = tmp_path_factory.mktemp("dist")
+    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", out, sdist)
     return next(out.glob("*.whl"))
 
 
@@ -70,6 +81,12 @@ def follow(page: list[tuple[str, list[str]]], folder: Path, paths: list[Path], *
     for command, shown in page:
         said = run(command, folder, paths, **more)
         assert not shown or shown == said, f"$ {command}"
+
+
+def test_the_source_archive_has_licence_citation_and_changes(sdist: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"LICENSE", "CITATION.cff", "CHANGELOG.md", "README.md", "constraints.txt"} <= names
 
 
 def test_the_wheel_holds_what_the_package_reads(site: Path) -> None:
