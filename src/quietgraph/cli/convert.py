@@ -1,12 +1,13 @@
 """`quietgraph convert`: any graph as a folder that is mapped into memory, not loaded."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.markup import escape
 
 from quietgraph.cli.console import results, say
-from quietgraph.cli.reading import Reading, split_pairs
+from quietgraph.cli.reading import Reading
 from quietgraph.data.datasets import load_benchmark
 from quietgraph.data.homophily import measure_homophily
 from quietgraph.data.load import is_path
@@ -21,23 +22,12 @@ def convert(
     source: str,
     target: Path | None,
     columns: list[str] | None,
-    nodes: Path | None,
-    edges: Path | None,
-    unknown: list[str] | None,
-    drop_dangling: bool,
-    limit: str | None,
     data_root: str | None,
+    **tables: Any,
 ) -> None:
     """Write a graph as a memory-mapped folder, in bounded memory."""
-    reading = Reading(
-        columns=split_pairs("--column", columns),
-        nodes=nodes,
-        edges=edges,
-        unknown=unknown or [],
-        drop_dangling=drop_dangling,
-        limit=limit,
-    )
-    target = Path(source) if target is None and edges is not None else target
+    reading = Reading.of(columns, **tables)
+    target = Path(source) if target is None and reading.edges is not None else target
     if target is None:
         raise InvalidParameterError("convert takes a source and the folder to write.")
     if is_path(source) or reading.is_given:

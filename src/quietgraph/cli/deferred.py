@@ -1,12 +1,25 @@
 """Commands whose options are known before the library is loaded, so that `--help` is instant."""
 
 import gc
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
 Options = ParamSpec("Options")
+
+
+@dataclass(frozen=True)
+class OptionGroup:
+    """Options that several commands take; a parameter annotated with it stands for all of them."""
+
+    declaration: Callable[..., None]
+
+    def parameters(self) -> Iterator[inspect.Parameter]:
+        """Return the options."""
+        yield from inspect.signature(self.declaration).parameters.values()
 
 
 def deferred(declaration: Callable[Options, None]) -> Callable[Options, None]:
@@ -25,4 +38,14 @@ def deferred(declaration: Callable[Options, None]) -> Callable[Options, None]:
         gc.enable()
         carry_out(*args, **options)
 
+    written = inspect.signature(declaration)
+    options = [one for each in written.parameters.values() for one in _expanded(each)]
+    command.__signature__ = written.replace(parameters=options)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in options}
     return command
+
+
+def _expanded(parameter: inspect.Parameter) -> Iterator[inspect.Parameter]:
+    notes: tuple[Any, ...] = getattr(parameter.annotation, "__metadata__", ())
+    groups = [note for note in notes if isinstance(note, OptionGroup)]
+    yield from groups[0].parameters() if groups else [parameter]

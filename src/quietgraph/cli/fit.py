@@ -4,6 +4,7 @@ import json
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 import typer
 from rich.markup import escape
@@ -54,11 +55,6 @@ def fit(
     beside: str,
     noise: str,
     columns: list[str] | None,
-    nodes: Path | None,
-    edges: Path | None,
-    unknown: list[str] | None,
-    drop_dangling: bool,
-    limit: str | None,
     fix: Path | None,
     annotations: list[Path] | None,
     verified: list[Path] | None,
@@ -74,6 +70,7 @@ def fit(
     distributed: bool,
     checkpoint: Path | None,
     checkpoint_minutes: float,
+    **tables: Any,
 ) -> None:
     """Learn from a noisy graph: predictions, label issues, model, report."""
     if workers > 1:
@@ -82,14 +79,7 @@ def fit(
     partitions = newer_of(partitions, parts)
     is_partitioned = distributed or partitions != "auto"
     name = method or (DEFAULT_IN_PARTITIONS if is_partitioned else DEFAULT_METHOD)
-    reading = Reading(
-        columns=split_pairs("--column", columns),
-        nodes=nodes,
-        edges=edges,
-        unknown=unknown or [],
-        drop_dangling=drop_dangling,
-        limit=limit,
-    )
+    reading = Reading.of(columns, **tables)
     source = reading.name_of(source)
     dataset = None if is_path(source) or reading.is_given else source
     model = _estimator(name, settings, dataset, seed)

@@ -1,9 +1,11 @@
 """Options that several commands have, and the groups that `--help` shows them in."""
 
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
+
+from quietgraph.cli.deferred import OptionGroup
 
 OWN_TABLES: Final = "Own tables"
 CORRECTED: Final = "Corrected labels"
@@ -64,40 +66,46 @@ ColumnOption: TypeAlias = Annotated[
         rich_help_panel=OWN_TABLES,
     ),
 ]
-NodesOption: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        help="Table of nodes (CSV, Parquet).",
-        metavar="FILE",
-        rich_help_panel=OWN_TABLES,
-    ),
-]
-EdgesOption: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        help="Table of edges, in place of a source.", metavar="FILE", rich_help_panel=OWN_TABLES
-    ),
-]
-UnknownOption: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="A word that means unknown, such as ?", metavar="WORD", rich_help_panel=OWN_TABLES
-    ),
-]
-DanglingOption: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--drop-dangling",
-        help="Leave out edges to ids that are no nodes.",
-        metavar=FLAG,
-        rich_help_panel=OWN_TABLES,
-    ),
-]
-LimitOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        help="Memory to read with, if a file needs more.",
-        metavar="8GB",
-        rich_help_panel=OWN_TABLES,
-    ),
-]
+
+
+def _table_options(
+    nodes: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table of nodes (CSV, Parquet).", metavar="FILE", rich_help_panel=OWN_TABLES
+        ),
+    ] = None,
+    edges: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table of edges, in place of a source.", metavar="FILE", rich_help_panel=OWN_TABLES
+        ),
+    ] = None,
+    unknown: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A word that means unknown, such as ?", metavar="WORD", rich_help_panel=OWN_TABLES
+        ),
+    ] = None,
+    drop_dangling: Annotated[
+        bool,
+        typer.Option(
+            "--drop-dangling",
+            help="Leave out edges to ids that are no nodes.",
+            metavar=FLAG,
+            rich_help_panel=OWN_TABLES,
+        ),
+    ] = False,
+    limit: Annotated[
+        str | None,
+        typer.Option(
+            help="Memory to read with, if a file needs more.",
+            metavar="8GB",
+            rich_help_panel=OWN_TABLES,
+        ),
+    ] = None,
+) -> None:
+    """Options that say how tables and files are read."""
+
+
+TableOptions: TypeAlias = Annotated[Any, OptionGroup(_table_options)]

@@ -22,26 +22,15 @@ def predict(
     *,
     model_dir: Path,
     source: str,
-    nodes: Path | None,
-    edges: Path | None,
-    unknown: list[str] | None,
-    drop_dangling: bool,
-    limit: str | None,
     out: Path,
     data_root: str | None,
     as_json: bool,
+    **tables: Any,
 ) -> None:
     """Predict the labels of all nodes of a graph with a fitted model."""
     folder = model_dir / "model" if (model_dir / "model").is_dir() else model_dir
     model = load_model(folder)
-    reading = Reading(
-        columns={},
-        nodes=nodes,
-        edges=edges,
-        unknown=unknown or [],
-        drop_dangling=drop_dangling,
-        limit=limit,
-    )
+    reading = Reading.of(**tables)
     if not reading.name_of(source):
         raise InvalidParameterError("predict takes a source, or --nodes and --edges.")
     graph, node_ids = _read(source, folder, data_root, reading)

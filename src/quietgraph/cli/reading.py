@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from quietgraph.errors import InvalidParameterError
 
@@ -17,6 +17,12 @@ class Reading:
     unknown: list[str]
     drop_dangling: bool
     limit: str | None
+
+    @classmethod
+    def of(cls, columns: list[str] | None = None, **tables: Any) -> Self:
+        """Return the options from what the command line gives."""
+        known = {**tables, "unknown": tables["unknown"] or []}
+        return cls(columns=split_pairs("--column", columns), **known)
 
     @property
     def is_given(self) -> bool:

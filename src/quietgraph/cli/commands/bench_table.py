@@ -1,11 +1,11 @@
 """`quietgraph bench table`, `compare`, `curves`, `ranks`, `export`, `import`: their options."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from quietgraph.cli.deferred import deferred
+from quietgraph.cli.deferred import OptionGroup, deferred
 from quietgraph.cli.options import FLAG, OUTPUT, SELECTION, FormatOption, JsonOption, StoreOption
 
 commands = typer.Typer()
@@ -16,51 +16,32 @@ OutOption = Annotated[
     Path | None,
     typer.Option(help="File to write (else: stdout).", metavar="FILE", rich_help_panel=OUTPUT),
 ]
-DatasetsOption = Annotated[
-    str, typer.Option("--datasets", help="Only these.", metavar="NAMES", rich_help_panel=SELECTION)
-]
-MethodsOption = Annotated[
-    str,
-    typer.Option(
-        "--methods",
-        help="Only these names or variants.",
-        metavar="NAMES",
-        rich_help_panel=SELECTION,
-    ),
-]
-NoiseOption = Annotated[
-    str,
-    typer.Option(
-        "--noise", help="Only these settings.", metavar="KINDS", rich_help_panel=SELECTION
-    ),
-]
-SeedsOption = Annotated[
-    str,
-    typer.Option(
-        "--seeds",
-        help="Only these draws: 1000-1004 or a list.",
-        metavar="N",
-        rich_help_panel=SELECTION,
-    ),
-]
-SplitOption = Annotated[
-    str,
-    typer.Option(
-        "--split",
-        help="Only this split (default, noisygl).",
-        metavar="NAME",
-        rich_help_panel=SELECTION,
-    ),
-]
-CurrentOption = Annotated[
-    bool,
-    typer.Option(
-        "--current",
-        help="Only runs with the defaults of today.",
-        metavar=FLAG,
-        rich_help_panel=SELECTION,
-    ),
-]
+
+
+def _only(text: str, metavar: str) -> Any:
+    return typer.Option(help=text, metavar=metavar, rich_help_panel=SELECTION)
+
+
+def _selection(  # noqa: PLR0917
+    datasets: Annotated[str, _only("Only these.", "NAMES")] = "",
+    methods: Annotated[str, _only("Only these names or variants.", "NAMES")] = "",
+    noise: Annotated[str, _only("Only these settings.", "KINDS")] = "",
+    seeds: Annotated[str, _only("Only these draws: 1000-1004 or a list.", "N")] = "",
+    split: Annotated[str, _only("Only this split (default, noisygl).", "NAME")] = "",
+    current: Annotated[
+        bool,
+        typer.Option(
+            "--current",
+            help="Only runs with the defaults of today.",
+            metavar=FLAG,
+            rich_help_panel=SELECTION,
+        ),
+    ] = False,
+) -> None:
+    """Options that choose runs."""
+
+
+SelectionOptions = Annotated[Any, OptionGroup(_selection)]
 
 
 @commands.command(epilog="Example:  quietgraph bench table --store results.sqlite --baseline gcn")
@@ -74,12 +55,7 @@ def table(  # noqa: PLR0917
         typer.Option(help="Mark what differs from it (the best of several).", metavar="NAMES"),
     ] = "",
     out: OutOption = None,
-    datasets: DatasetsOption = "",
-    methods: MethodsOption = "",
-    noise: NoiseOption = "",
-    seeds: SeedsOption = "",
-    split: SplitOption = "",
-    current: CurrentOption = False,
+    selection: SelectionOptions = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print mean ± std (n) of every method, dataset and noise."""
@@ -100,12 +76,7 @@ def compare(  # noqa: PLR0917
         str, typer.Option(help="markdown, csv or json.", metavar="NAME", rich_help_panel=OUTPUT)
     ] = "markdown",
     out: OutOption = None,
-    datasets: DatasetsOption = "",
-    methods: MethodsOption = "",
-    noise: NoiseOption = "",
-    seeds: SeedsOption = "",
-    split: SplitOption = "",
-    current: CurrentOption = False,
+    selection: SelectionOptions = None,
     as_json: JsonOption = False,
 ) -> None:
     """Test every method against a baseline, draw by draw, and rank them."""
@@ -113,36 +84,26 @@ def compare(  # noqa: PLR0917
 
 @commands.command(epilog="Example:  quietgraph bench curves --methods gcn,gcl-lrr --out curves.svg")
 @deferred
-def curves(  # noqa: PLR0917
+def curves(
     store: StoreOption = _DEFAULT,
     metric: MetricOption = "test_accuracy",
     out: Annotated[
         Path, typer.Option(help="SVG file to write.", metavar="FILE", rich_help_panel=OUTPUT)
     ] = Path("curves.svg"),
-    datasets: DatasetsOption = "",
-    methods: MethodsOption = "",
-    noise: NoiseOption = "",
-    seeds: SeedsOption = "",
-    split: SplitOption = "",
-    current: CurrentOption = False,
+    selection: SelectionOptions = None,
 ) -> None:
     """Draw accuracy against the noise rate."""
 
 
 @commands.command(epilog="Example:  quietgraph bench ranks --store results.sqlite --out ranks.svg")
 @deferred
-def ranks(  # noqa: PLR0917
+def ranks(
     store: StoreOption = _DEFAULT,
     metric: MetricOption = "test_accuracy",
     out: Annotated[
         Path, typer.Option(help="SVG file to write.", metavar="FILE", rich_help_panel=OUTPUT)
     ] = Path("ranks.svg"),
-    datasets: DatasetsOption = "",
-    methods: MethodsOption = "",
-    noise: NoiseOption = "",
-    seeds: SeedsOption = "",
-    split: SplitOption = "",
-    current: CurrentOption = False,
+    selection: SelectionOptions = None,
 ) -> None:
     """Draw mean ranks with the critical difference."""
 

@@ -9,12 +9,8 @@ from quietgraph.cli.deferred import deferred
 from quietgraph.cli.options import (
     DATA,
     ColumnOption,
-    DanglingOption,
-    EdgesOption,
-    LimitOption,
-    NodesOption,
     RootOption,
-    UnknownOption,
+    TableOptions,
 )
 
 commands = typer.Typer()
@@ -26,7 +22,7 @@ commands = typer.Typer()
     rich_help_panel=DATA,
 )
 @deferred
-def convert(  # noqa: PLR0917
+def convert(
     source: Annotated[
         str, typer.Argument(help="A dataset, tables in a folder, or a file.", metavar="SOURCE")
     ],
@@ -35,11 +31,7 @@ def convert(  # noqa: PLR0917
         typer.Argument(help="The folder to write; alone with --edges.", metavar="TARGET"),
     ] = None,
     columns: ColumnOption = None,
-    nodes: NodesOption = None,
-    edges: EdgesOption = None,
-    unknown: UnknownOption = None,
-    drop_dangling: DanglingOption = False,
-    limit: LimitOption = None,
+    tables: TableOptions = None,
     data_root: RootOption = None,
 ) -> None:
     """Write a graph as a memory-mapped folder, in bounded memory."""

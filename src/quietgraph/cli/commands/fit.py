@@ -12,14 +12,10 @@ from quietgraph.cli.options import (
     FLAG,
     LARGE,
     ColumnOption,
-    DanglingOption,
-    EdgesOption,
     JsonOption,
-    LimitOption,
-    NodesOption,
     RootOption,
     SourceArgument,
-    UnknownOption,
+    TableOptions,
 )
 
 commands = typer.Typer()
@@ -106,11 +102,7 @@ def fit(  # noqa: PLR0917
     ] = False,
     as_json: JsonOption = False,
     columns: ColumnOption = None,
-    nodes: NodesOption = None,
-    edges: EdgesOption = None,
-    unknown: UnknownOption = None,
-    drop_dangling: DanglingOption = False,
-    limit: LimitOption = None,
+    tables: TableOptions = None,
     fix: Annotated[
         Path | None,
         typer.Option(

@@ -7,14 +7,10 @@ import typer
 
 from quietgraph.cli.deferred import deferred
 from quietgraph.cli.options import (
-    DanglingOption,
-    EdgesOption,
     JsonOption,
-    LimitOption,
-    NodesOption,
     RootOption,
     SourceArgument,
-    UnknownOption,
+    TableOptions,
 )
 
 commands = typer.Typer()
@@ -25,16 +21,12 @@ commands = typer.Typer()
     "  quietgraph predict runs/mine my_grown_graph/"
 )
 @deferred
-def predict(  # noqa: PLR0917
+def predict(
     model_dir: Annotated[
         Path, typer.Argument(help="A run or model folder written by fit.", metavar="MODEL_DIR")
     ],
     source: SourceArgument = "",
-    nodes: NodesOption = None,
-    edges: EdgesOption = None,
-    unknown: UnknownOption = None,
-    drop_dangling: DanglingOption = False,
-    limit: LimitOption = None,
+    tables: TableOptions = None,
     out: Annotated[Path, typer.Option(help="Folder for predictions.csv.", metavar="DIR")] = Path(
         "predictions"
     ),
