@@ -5,7 +5,6 @@ import torch
 
 from quietgraph.diagnose import (
     attended_eigenvalues,
-    complexity_curve,
     describe_spectrum,
     gram_eigenvalues,
     kernel_complexity,
@@ -76,11 +75,6 @@ def test_kernel_complexity_of_a_worked_example() -> None:
     # r = 1: 1 (1/4 + 1/1) + sqrt(1) (1/2 + 1) = 2.75; r = 2: 2 (1/4 + 1/1) = 2.5
     found = kernel_complexity(torch.tensor([9.0, 1.0]), num_labelled=1, num_unlabelled=4)
     assert (found.value, found.rank) == (2.5, 2)
-
-
-def test_complexity_curve_has_every_rank() -> None:
-    curve = complexity_curve(torch.tensor([9.0, 1.0]), num_labelled=1, num_unlabelled=4)
-    assert curve.tolist() == [2.75, 2.5]
 
 
 def test_a_long_tail_is_cut_where_it_costs_less_than_a_rank() -> None:

@@ -2,7 +2,7 @@
 
 from quietgraph.classify.label_issues.noise import NoiseEstimate, estimate_noise
 from quietgraph.diagnose.bound import BoundSettings, BoundTerms, bound_terms
-from quietgraph.diagnose.complexity import KernelComplexity, complexity_curve, kernel_complexity
+from quietgraph.diagnose.complexity import KernelComplexity, kernel_complexity
 from quietgraph.diagnose.kernel import attended_embeddings, gram_eigenvalues
 from quietgraph.diagnose.projection import (
     Projection,
@@ -24,7 +24,6 @@ __all__ = [
     "attended_eigenvalues",
     "attended_embeddings",
     "bound_terms",
-    "complexity_curve",
     "describe_spectrum",
     "diagnose_embedding",
     "estimate_noise",

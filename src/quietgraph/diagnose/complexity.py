@@ -48,12 +48,6 @@ def kernel_complexity(
     return KernelComplexity(rank_cost + tail_cost, best + 1, rank_cost, tail_cost)
 
 
-def complexity_curve(eigenvalues: Tensor, *, num_labelled: int, num_unlabelled: int) -> Tensor:
-    """Return the cost of every rank [values], from rank 1 on; its minimum is KC(K)."""
-    rank_costs, tail_costs = _costs(eigenvalues, num_labelled, num_unlabelled)
-    return rank_costs + tail_costs
-
-
 def _costs(eigenvalues: Tensor, num_labelled: int, num_unlabelled: int) -> tuple[Tensor, Tensor]:
     check_eigenvalues(eigenvalues)
     if num_labelled < 1 or num_unlabelled < 1:
