@@ -21,7 +21,7 @@ commands = typer.Typer()
     "  quietgraph predict runs/mine my_grown_graph/"
 )
 @deferred
-def predict(
+def predict(  # noqa: PLR0917
     model_dir: Annotated[
         Path, typer.Argument(help="A run or model folder written by fit.", metavar="MODEL_DIR")
     ],

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from quietgraph.classify import neighbour_similarity
 from quietgraph.classify.class_prior import class_adjustment
+from quietgraph.classify.smoothing import HOMOPHILOUS_SIMILARITY
 from quietgraph.graph import Graph
 from quietgraph.methods.base.cache import Embedded
 from quietgraph.methods.base.encoder_module import Forward
@@ -35,9 +36,6 @@ from quietgraph.params import param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Labels, Scores
 
-# Similarity of neighbours above which a graph counts as homophilic: 0.02 on Texas, 0.11 and more
-# on all but web pages.
-_HOMOPHILIC = 0.06
 _PERCEPTRON_NOISE = 0.3  # estimated fraction of wrong labels below which perceptrons are fitted
 
 
@@ -209,7 +207,7 @@ class Quiet(NodeClassifier):
         draws = torch_generator(task.seed, "edges to compare")
         similarity = neighbour_similarity(task.graph.edge_index, own, generator=draws)
         left_out = {self.families.removeprefix("no-")}
-        left_out |= {"own"} if similarity > _HOMOPHILIC else set()
+        left_out |= {"own"} if similarity > HOMOPHILOUS_SIMILARITY else set()
         return [family for family in FAMILIES if family not in left_out]
 
     def _trained_network(self) -> tuple[nn.Module, Forward]:
