@@ -3,7 +3,6 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -19,8 +18,6 @@ from quietgraph.types import Embeddings, Scores
 @dataclass(kw_only=True, eq=False)
 class LinkedBackbone(NodeClassifier):
     """Two networks on a graph whose missing links are learned at the same time."""
-
-    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "hidden": 16}
 
     hidden: int = param(16, "width of the hidden layers", low=1)
     edge_dim: int = param(64, "width of the edge predictor", low=1)

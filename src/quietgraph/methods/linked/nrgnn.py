@@ -39,6 +39,7 @@ class NRGNN(LinkedBackbone):
         "Dai, Aggarwal and Wang: NRGNN: Learning a label noise-resistant graph neural "
         "network on sparsely and noisily labeled graphs. KDD 2021."
     )
+    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "hidden": 16}
     cora_seconds: ClassVar[float] = 32
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "citeseer": {"edge_weight": 3.0},

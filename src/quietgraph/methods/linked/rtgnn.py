@@ -45,6 +45,7 @@ class RTGNN(LinkedBackbone):
     citation: ClassVar[str] = (
         "Qian et al.: Robust training of graph neural networks via noise governance. WSDM 2023."
     )
+    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "hidden": 16}
     cora_seconds: ClassVar[float] = 48
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "pubmed": {"candidates": 50},
