@@ -119,6 +119,12 @@ def method_name(method: Method) -> str:
     return {**places, **registered}.get(path, path)
 
 
+def method_of_class(class_name: str) -> Method:
+    """Return the estimator class of ours that has this name."""
+    names = {place.partition(":")[2]: name for name, place in _OURS.items()}
+    return METHODS[names[class_name]]
+
+
 def class_path(method: type) -> str:
     """Return where a class is defined, as `module:ClassName`."""
     return f"{method.__module__}:{method.__qualname__}"
