@@ -41,7 +41,8 @@ def deferred(declaration: Callable[Options, None]) -> Callable[Options, None]:
     written = inspect.signature(declaration)
     options = [one for each in written.parameters.values() for one in _expanded(each)]
     command.__signature__ = written.replace(parameters=options)  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in options}
+    kinds = {one.name: one.annotation for one in options}
+    command.__annotations__ = {**kinds, "return": None}
     return command
 
 
