@@ -20,7 +20,7 @@ from quietgraph.types import UNKNOWN, Labels
 _ROUNDS: Final = 3
 _FEWEST_LABELS: Final = 10  # from which a classifier is asked
 _CERTAIN: Final = 1e3  # log odds of a verified label
-_FEW_TRUSTED: Final = 100  # answers of an annotator
+_ANCHORS: Final = 100.0  # answers that the classifier's word on an annotator counts as
 _FIRST_RATE: Final = 0.3
 _FLOOR: Final = 1e-4  # of a classifier's probability
 _PER_PROTOTYPE: Final = 60  # answered nodes
@@ -144,15 +144,17 @@ def _trusted(observation: Observation) -> _Array:
 
 
 def _anchors(answers: Annotations, trusted: _Array, chances: _Array | None) -> _Array:
-    """Return counts for annotators with few trusted answers [annotators, true, answer].
+    """Return counts that stand for answers that nobody else checks [annotators, true, answer].
 
     One answer to a node cannot be told from an error by answers alone: the classifier's confident
-    nodes show how often its annotator errs; before there is a classifier, a guess does.
+    nodes show how often its annotator errs; before there is a classifier, a guess does. Nodes that
+    a person checks are often the hardest ones, so these alone would say too little good.
     """
     classes = len(answers.classes)
     counts = np.zeros((len(answers.names), classes, classes))
     known = np.bincount(answers.annotators, trusted, len(counts))
-    for who in np.flatnonzero(known < _FEW_TRUSTED):
+    weights = _ANCHORS * (1 - known / np.maximum(answers.counts, 1))
+    for who in np.flatnonzero(weights):
         mine = answers.annotators == who
         if not mine.any():
             continue
@@ -162,7 +164,7 @@ def _anchors(answers: Annotations, trusted: _Array, chances: _Array | None) -> _
             labels[torch.from_numpy(answers.nodes[mine])] = torch.from_numpy(answers.labels[mine])
             matrix = estimate_noise(torch.from_numpy(chances), labels).transition.numpy()
         shares = np.bincount(answers.labels[mine], minlength=classes) / mine.sum()
-        counts[who] = (_FEW_TRUSTED - known[who]) * shares[:, None] * matrix
+        counts[who] = weights[who] * shares[:, None] * matrix
     return counts
 
 

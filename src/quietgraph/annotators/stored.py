@@ -9,6 +9,7 @@ from quietgraph.data.annotations import Annotations
 
 _OF_ANSWERS: Final = ("nodes", "annotators", "labels", "confidences", "ranks")
 _OF_CONSENSUS: Final = ("posterior", "matrices", "copying", "prior")
+_UNSAID: Final = -1.0  # a file holds finite numbers only
 _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -16,6 +17,7 @@ def store_consensus(consensus: Consensus) -> tuple[dict[str, _Array], dict[str, 
     """Return the arrays by name, and the facts."""
     answers = consensus.answers
     arrays = {name: getattr(answers, name) for name in _OF_ANSWERS}
+    arrays["confidences"] = np.nan_to_num(answers.confidences, nan=_UNSAID)
     arrays |= {name: getattr(consensus, name) for name in _OF_CONSENSUS}
     facts = {
         "names": answers.names,
@@ -27,6 +29,8 @@ def store_consensus(consensus: Consensus) -> tuple[dict[str, _Array], dict[str, 
 
 def restore_consensus(arrays: dict[str, _Array], facts: dict[str, Any]) -> Consensus:
     """Return what `store_consensus` was given."""
+    said = arrays["confidences"]
+    arrays = {**arrays, "confidences": np.where(said == _UNSAID, np.nan, said)}
     answers = Annotations(
         tuple(facts["names"]),
         np.array(facts["classes"]),

@@ -97,7 +97,7 @@ def consensus_table(consensus: Consensus, node_ids: Any) -> pd.DataFrame:
             "classifier": classifier,
             "answers": votes.sum(axis=1).astype(int),
             "agree": votes[np.arange(len(nodes)), best] / votes.sum(axis=1),
-            "given": _given(answers)[nodes],
+            "given": answers.in_words()[nodes],
         }
     )
     return table.sort_values("probability", kind="stable", ignore_index=True)
@@ -138,11 +138,3 @@ def _compare(
         words, times = f"{mine} / {theirs}", int(counts.max())
     names = (answers.names[chosen[one]], answers.names[chosen[two]])
     return (*names, int(both.sum()), float(differs.mean()), words, times)
-
-
-def _given(answers: Annotations) -> _Array:
-    """Return who said what, in words [nodes]."""
-    words: list[list[str]] = [[] for _ in range(answers.num_nodes)]
-    for node, who, label in zip(answers.nodes, answers.annotators, answers.labels, strict=True):
-        words[node].append(f"{answers.names[who]}: {answers.classes[label]}")
-    return np.array(["; ".join(one) for one in words], dtype=object)

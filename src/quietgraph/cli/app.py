@@ -12,6 +12,7 @@ from quietgraph.cli.commands import (
     convert,
     diagnose,
     fit,
+    label,
     listings,
     paper,
     predict,
@@ -35,6 +36,7 @@ for module in (fit, predict, diagnose, review, serve, convert, tune, paper, list
 measure = typer.Typer(help="Measure methods under noise, honestly.", no_args_is_help=True)
 for module in (bench, bench_table):
     measure.add_typer(module.commands)
+app.add_typer(label.commands, name="label", help="What to label next; labels of LLMs.")
 app.add_typer(measure, name="bench", rich_help_panel=MEASURE)
 
 

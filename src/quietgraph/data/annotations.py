@@ -102,6 +102,13 @@ class Annotations:
         who = np.concatenate([self.annotators, other.annotators + len(self.names)])
         return replace(self, names=(*self.names, *other.names), annotators=who, **both)
 
+    def in_words(self) -> _Array:
+        """Return who said what, in words [nodes]."""
+        words: list[list[str]] = [[] for _ in range(self.num_nodes)]
+        for node, who, label in zip(self.nodes, self.annotators, self.labels, strict=True):
+            words[node].append(f"{self.names[who]}: {self.classes[label]}")
+        return np.array(["; ".join(one) for one in words], dtype=object)
+
     def to_frame(self, node_ids: Sequence[Any] | _Array) -> pd.DataFrame:
         """Return one row per answer, as `read_annotations` takes it.
 

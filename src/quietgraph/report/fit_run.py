@@ -18,6 +18,7 @@ from quietgraph.methods import NodeClassifier, method_name
 from quietgraph.report.evidence import Evidence
 
 LONGEST_QUEUE: Final = 5_000  # labels to review
+_REVIEWER: Final = "reviewer"
 _SHORTEST_QUEUE: Final = 50  # though fewer are suspicious
 
 
@@ -66,7 +67,8 @@ class FitRun:
         """Suspects in the order of a review, with the names of the field.
 
         Probably wrong ones first, then those with another probable label, then the next uncertain
-        ones; last, those that somebody was unsure about in an earlier run.
+        ones; last, those that somebody was unsure about in an earlier run. Where annotators gave
+        the labels, those that `next_labels` asks for come before all others.
         """
         table = self.suspects.rename(columns=lambda name: name.replace("given", "observed"))
         differs = table["suggested"] != table["observed"]
@@ -76,7 +78,16 @@ class FitRun:
         rank = np.select([late, table["is_issue"], differs], [3, 0, 1], default=2)
         spare = max(0, _SHORTEST_QUEUE - int((rank != 2).sum()))
         places = [np.flatnonzero(rank == one)[: spare if one == 2 else None] for one in range(4)]
-        return table.iloc[np.concatenate(places)[:LONGEST_QUEUE]]
+        order = np.concatenate([self._asked_next(table["node"].to_numpy()), *places])
+        return table.iloc[pd.unique(order)[:LONGEST_QUEUE]]
+
+    def _asked_next(self, nodes: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return the places of the nodes whose answers are to be given again first."""
+        nodes = nodes.copy()  # pandas lends it for reading only
+        if self.model.consensus_ is None or not len(nodes):
+            return np.zeros(0, dtype=np.int64)
+        asked = self.model.next_labels(_SHORTEST_QUEUE, annotator=_REVIEWER, among=nodes)["node"]
+        return np.asarray(pd.Index(nodes).get_indexer(asked), dtype=np.int64)
 
     @cached_property
     def evidence_lines(self) -> list[str]:

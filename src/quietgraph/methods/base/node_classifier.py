@@ -1,7 +1,7 @@
 """The estimator every method is: checks, seeds, predictions, suspects, parameters."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from quietgraph.annotators.consensus import Consensus, resolve_annotations
+from quietgraph.annotators.next_labels import next_labels
 from quietgraph.annotators.tables import annotator_table
 from quietgraph.callbacks import Follower, follow, logger
 from quietgraph.classify import suspect_table
@@ -28,6 +29,7 @@ from quietgraph.classify.label_issues.suspects import (
 )
 from quietgraph.classify.quality import DISTRUST, Quality
 from quietgraph.data.datasets import DATASETS
+from quietgraph.data.labels import check_mask
 from quietgraph.data.observation import observe
 from quietgraph.diagnose import Diagnosis, diagnose_embedding
 from quietgraph.errors import (
@@ -49,6 +51,7 @@ from quietgraph.methods.base.checks import applied_state, check_answer, solvable
 from quietgraph.methods.base.device import find_device
 from quietgraph.methods.base.encoder_module import Forward, GraphEncoder, make_encoder
 from quietgraph.methods.base.label_weights import label_weights
+from quietgraph.methods.base.labelling import beliefs_about_nodes
 from quietgraph.methods.base.notebook import model_html
 from quietgraph.methods.base.task import Fitted, Task, make_task
 from quietgraph.methods.base.two_stage import Decision, fit_two_stages, stage_parameters
@@ -285,6 +288,45 @@ class NodeClassifier(metaclass=Parameterised):
                 "Call fit(graph, annotations=...)."
             )
         return annotator_table(self.consensus_)
+
+    def next_labels(
+        self,
+        budget: int,
+        *,
+        annotator: str | None = None,
+        costs: Mapping[str, float] | None = None,
+        among: Any = None,
+    ) -> pd.DataFrame:
+        """Return which nodes to label next, or again, and by whom: a table to be filled in.
+
+        Columns: node, annotator, label (empty), action, suggested, probability, second, gain
+        (expected errors that the label removes), given (answers so far). The filled table goes to
+        `fit(annotations=...)` beside the earlier answers.
+
+        Args:
+            budget: How many labels.
+            annotator: Who is to be asked; without it whoever suits each node best.
+            costs: Of an answer by annotator; 1 where it is not said.
+            among: Mask or indices of nodes that may be asked about; by default all but those
+                whose label is verified.
+        """
+        self.quality()
+        task = self.task_
+        allowed = (
+            torch.ones_like(task.train) if among is None else check_mask(among, len(task.train))
+        )
+        allowed = allowed if task.verified is None else allowed & ~task.verified
+        return next_labels(
+            beliefs_about_nodes(self, self._pooled(), task.labels),
+            self.embeddings_,
+            budget,
+            classes=self.classes_,
+            labelled=(task.labels != UNKNOWN).numpy(),
+            consensus=self.consensus_,
+            annotator=annotator,
+            costs=costs,
+            among=allowed.numpy(),
+        )
 
     def quality(self) -> Quality:
         """Return how far the model can be trusted, from out-of-fold predictions.

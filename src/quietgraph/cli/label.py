@@ -1,0 +1,154 @@
+"""`quietgraph label`: what to label next, prompts for language models, and their answers."""
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.markup import escape
+
+from quietgraph.annotators.batch_answers import read_batch_answers
+from quietgraph.annotators.prompts import batch_lines
+from quietgraph.cli.console import results, say
+from quietgraph.cli.reading import split_pairs
+from quietgraph.data.datasets import DATASETS, load_benchmark
+from quietgraph.errors import InvalidParameterError, UnreadableFileError
+from quietgraph.files import write_file
+from quietgraph.graph.io.labels import LABEL_NAMES
+from quietgraph.graph.io.node_table import read_node_table
+from quietgraph.graph.io.raw import id_key
+from quietgraph.methods import load_model
+from quietgraph.report.run_files import RUN_FILE, VERIFIED_FILE, next_command
+from quietgraph.report.write_run import write_table
+from quietgraph.review.run import read_decisions
+
+_SHOWN = 5  # answers that could not be read
+
+
+def choose(
+    *,
+    run_dir: Path,
+    budget: int,
+    annotator: str | None,
+    costs: list[str] | None,
+    out: Path | None,
+    data_root: str | None,
+) -> None:
+    """Choose the nodes whose labels are worth most, new ones or again."""
+    facts = _facts(run_dir)
+    model = load_model(run_dir / "model")
+    ids = pd.read_csv(run_dir / "predictions.csv", usecols=["node"], dtype=str)["node"].to_numpy()
+    prices = {name: _price(value) for name, value in split_pairs("--cost", costs).items()}
+    among = _open_nodes(run_dir, facts, ids, data_root)
+    table = model.next_labels(budget, annotator=annotator, costs=prices, among=among)
+    path = write_table(table.assign(node=ids[table["node"]]), out or run_dir / "next_labels.csv")
+    again = int((table["action"] == "label again").sum())
+    results.print(
+        f"{len(table)} labels to give, {again} of them again: {escape(str(path))}. "
+        "Fill in the column label."
+    )
+    command = next_command(str(facts["command"]), str(path))
+    if model.consensus_ is not None:
+        kept = command.removesuffix(f"--verified {shlex.quote(str(path))}")
+        command = f"{kept}--annotations {shlex.quote(str(path))}"
+    say(f"next: {escape(command)}")
+
+
+def prompt(
+    *,
+    source: Path,
+    text: str,
+    classes: str,
+    id_column: str,
+    nodes: Path | None,
+    provider: str,
+    model: str | None,
+    out: Path,
+) -> None:
+    """Write prompts for a language model, as its provider's batches take them."""
+    table = read_node_table(source)
+    if table is None:
+        raise UnreadableFileError(
+            f"{source} has no table of nodes with columns of text. Name a folder with nodes.csv, "
+            "or a table."
+        )
+    key = id_column or str(table.columns[0])
+    if nodes is not None:
+        wanted = read_node_table(nodes)
+        if wanted is None or "node" not in wanted.columns:
+            raise UnreadableFileError(f"{nodes} must be a table with a column node.")
+        table = table[table[key].isin({id_key(node) for node in wanted["node"]})]
+    lines = list(
+        batch_lines(
+            table,
+            _names(classes) or _label_names(table),
+            id_column=key,
+            text_columns=_names(text),
+            provider=provider,
+            model=model,
+        )
+    )
+    write_file(out, "".join(f"{line}\n" for line in lines))
+    results.print(f"{len(lines):,} prompts for {provider}: {escape(str(out))}")
+    say("upload them as a batch, then: quietgraph label answers RESULTS.jsonl --classes ...")
+
+
+def answers(*, file: Path, classes: str, annotator: str | None, out: Path) -> None:
+    """Turn the answers of a language model into a table for fit --annotations."""
+    found = read_batch_answers(file, _names(classes), annotator=annotator)
+    for node, reason in list(found.failed.items())[:_SHOWN]:
+        say(f"[yellow]note:[/] node {escape(node)}: {escape(reason)}")
+    if found.table.empty:
+        raise UnreadableFileError(
+            f"none of the {len(found.failed)} answers of {file} names a class. Check --classes."
+        )
+    write_table(found.table, out)
+    results.print(
+        f"{len(found.table):,} answers, {len(found.failed):,} without a class: {escape(str(out))}"
+    )
+    say(f"next: quietgraph fit SOURCE --annotations {escape(str(out))}")
+
+
+def _facts(run_dir: Path) -> dict[str, Any]:
+    try:
+        facts: dict[str, Any] = json.loads((run_dir / RUN_FILE).read_text(encoding="utf-8"))
+        return {"source": facts["source"], "seed": facts["seed"], "command": facts["command"]}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UnreadableFileError(
+            f"{run_dir} is no run folder: {RUN_FILE} cannot be read. Name a folder that "
+            "`quietgraph fit` wrote."
+        ) from error
+
+
+def _open_nodes(
+    run_dir: Path, facts: dict[str, Any], ids: np.ndarray[Any, Any], data_root: str | None
+) -> np.ndarray[Any, Any]:
+    """Return the nodes that may be asked about: not verified, no test nodes of a benchmark."""
+    among = np.ones(len(ids), dtype=bool)
+    if facts["source"] in DATASETS:
+        clean, _ = load_benchmark(facts["source"], seed=facts["seed"], data_root=data_root)
+        among &= ~clean.split.test.numpy()
+    if (run_dir / VERIFIED_FILE).is_file():
+        among &= ~read_decisions(run_dir / VERIFIED_FILE).verified(ids)
+    return among
+
+
+def _price(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidParameterError(f"--cost takes NAME=NUMBER, got '{text}'.") from None
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _label_names(table: pd.DataFrame) -> list[str]:
+    """Return the classes of the label column of a table."""
+    column = next((name for name in table.columns if str(name).lower() in LABEL_NAMES), None)
+    if column is None:
+        raise InvalidParameterError("name the classes: --classes a,b,c.")
+    return sorted({str(name) for name in table[column] if str(name) not in {"", "-1"}})
