@@ -7,12 +7,14 @@ check_method(MyMethod)
 import copy
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from quietgraph.data.observation import observe
 from quietgraph.errors import InvalidParameterError, NotInductiveError
 from quietgraph.graph import Graph, LabelledGraph, block_model
 from quietgraph.methods import NodeClassifier, Task, load_model
@@ -149,6 +151,17 @@ def check_names_suspects(method: Method) -> None:
     assert (np.diff(table["score"]) <= 0).all()
 
 
+def check_keeps_verified_labels(method: Method) -> None:
+    """Labels that a person has verified reach the fit as such and never return as suspects."""
+    problem, labels, validation = small_problem()
+    labels[:6] = (labels[:6] + 1) % 3
+    observed = observe(problem.graph, labels, validation)
+    verified = torch.arange(120) < 10
+    model = method(**quick_parameters(method)).fit(replace(observed, verified=verified))
+    assert model.task_.is_verified(torch.arange(120)).tolist() == verified.tolist()
+    assert sorted(model.suspects()["node"]) == list(range(10, 60))
+
+
 def check_saves_and_loads(method: Method) -> None:
     """A loaded model answers as the saved one, and nothing on disk is a pickle."""
     problem, labels, validation = small_problem()
@@ -252,6 +265,7 @@ CHECKS: tuple[Callable[[Method], None], ...] = (
     check_survives_a_class_without_training_label,
     check_takes_sparse_features,
     check_names_suspects,
+    check_keeps_verified_labels,
     check_saves_and_loads,
     check_saves_suspects_that_were_found,
     check_accessors_train_nothing,

@@ -68,14 +68,21 @@ def test_only_agreed_nodes_are_trained_on() -> None:
     first = torch.tensor([[2.0, 0.0], [0.0, 1.0]])
     second = torch.tensor([[1.0, 0.0], [3.0, 0.0]])
     targets = torch.tensor([0, 1])
-    found = agreed_cross_entropy(first, second, targets)
+    found = agreed_cross_entropy(first, second, targets, certain=torch.tensor([False, False]))
     expected = (math.log(1 + math.exp(-2)) + math.log(1 + math.exp(-1))) / 2
     torch.testing.assert_close(found, torch.tensor(expected))
 
 
+def test_certain_labels_are_trained_on_without_agreement() -> None:
+    first = torch.tensor([[2.0, 0.0]])
+    cost = agreed_cross_entropy(first, -first, torch.tensor([0]), certain=torch.tensor([True]))
+    expected = (math.log(1 + math.exp(-2)) + math.log(1 + math.exp(2))) / 2
+    torch.testing.assert_close(cost, torch.tensor(expected))
+
+
 def test_no_agreement_costs_nothing() -> None:
     first = torch.tensor([[2.0, 0.0]], requires_grad=True)
-    cost = agreed_cross_entropy(first, -first, torch.tensor([0]))
+    cost = agreed_cross_entropy(first, -first, torch.tensor([0]), certain=torch.tensor([False]))
     cost.backward()
     assert float(cost.detach()) == 0
     assert torch.isfinite(first.grad).all()

@@ -10,6 +10,8 @@ from quietgraph.methods.linked.sample_selection import (
     selection_cost,
 )
 
+NONE = torch.zeros(40, dtype=torch.bool)
+
 
 def peer_scores(seed: int, count: int = 40) -> torch.Tensor:
     return 3 * torch.randn(count, 4, generator=torch.Generator().manual_seed(seed))
@@ -21,14 +23,14 @@ def labels() -> torch.Tensor:
 
 
 def test_all_labels_are_clean_at_first(labels: torch.Tensor) -> None:
-    selected = select_labels(peer_scores(0), peer_scores(1), labels, progress=0.0)
+    selected = select_labels(peer_scores(0), peer_scores(1), labels, certain=NONE, progress=0.0)
     assert selected.clean.all()
     assert not selected.correctable.any()
 
 
 def test_the_clean_labels_are_those_that_cost_least(labels: torch.Tensor) -> None:
     first, second = peer_scores(0), peer_scores(1)
-    selected = select_labels(first, second, labels, progress=1.0)
+    selected = select_labels(first, second, labels, certain=NONE, progress=1.0)
     costs = label_costs(first, second, labels)
     assert costs[selected.clean].max() <= costs[~selected.clean].min()
     below = int((costs < costs.mean()).sum())
@@ -37,7 +39,9 @@ def test_the_clean_labels_are_those_that_cost_least(labels: torch.Tensor) -> Non
 
 def test_correctable_labels_are_those_both_peers_would_change_alike(labels: torch.Tensor) -> None:
     scores = peer_scores(0)
-    selected = select_labels(scores, scores + 0.1 * peer_scores(1), labels, progress=0.8)
+    selected = select_labels(
+        scores, scores + 0.1 * peer_scores(1), labels, certain=NONE, progress=0.8
+    )
     assert selected.correctable.any()
     found = selected.correctable
     assert not (found & selected.clean).any()
@@ -45,15 +49,22 @@ def test_correctable_labels_are_those_both_peers_would_change_alike(labels: torc
     assert (selected.corrected[found] != labels[found]).all()
 
 
+def test_certain_labels_are_clean_whatever_they_cost(labels: torch.Tensor) -> None:
+    scores = peer_scores(0)
+    selected = select_labels(scores, scores, labels, certain=~NONE, progress=0.8)
+    assert selected.clean.all()
+    assert not selected.correctable.any()
+
+
 def test_every_label_is_of_one_kind(labels: torch.Tensor) -> None:
-    selected = select_labels(peer_scores(0), peer_scores(0), labels, progress=0.7)
+    selected = select_labels(peer_scores(0), peer_scores(0), labels, certain=NONE, progress=0.7)
     kinds = torch.stack([selected.clean, selected.correctable, selected.uncertain]).sum(dim=0)
     assert (kinds == 1).all()
 
 
 def test_the_selection_cost_equals_its_definition(labels: torch.Tensor) -> None:
     first, second = peer_scores(0), peer_scores(0) + 0.1 * peer_scores(1)
-    selected = select_labels(first, second, labels, progress=0.7)
+    selected = select_labels(first, second, labels, certain=NONE, progress=0.7)
     slow = 0.0
     for i in range(40):
         row = slice(i, i + 1)

@@ -29,8 +29,22 @@ def clusters() -> tuple[Tensor, Tensor, Tensor]:
     return F.normalize(rows, dim=1), classes, torch.where(wrong, (classes + shift) % 3, classes)
 
 
-def select(unit: Tensor, labels: Tensor) -> Confident:
-    return confident_pairs(unit, labels, neighbours=10, confident_quantile=0.5, pair_quantile=0.25)
+def select(unit: Tensor, labels: Tensor, certain: Tensor | None = None) -> Confident:
+    return confident_pairs(
+        unit,
+        labels,
+        certain=torch.zeros(len(labels), dtype=torch.bool) if certain is None else certain,
+        neighbours=10,
+        confident_quantile=0.5,
+        pair_quantile=0.25,
+    )
+
+
+def test_certain_labels_are_trusted(clusters: tuple[Tensor, Tensor, Tensor]) -> None:
+    unit, classes, labels = clusters
+    wrong = labels != classes
+    assert not select(unit, labels).nodes[wrong].all()
+    assert select(unit, labels, wrong).nodes[wrong].all()
 
 
 def confident_nodes_slow(similarity: Tensor, labels: list[int], k: int, share: float) -> list[int]:

@@ -1,5 +1,7 @@
 """The pieces of `quiet` against their formulas, and what the pool is for."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -245,6 +247,14 @@ def test_corrected_labels_are_nearer_the_truth() -> None:
     )
     assert observed < 0.9
     assert corrected == 1.0
+
+
+def test_verified_labels_are_not_corrected() -> None:
+    rows, classes, task = pair_noise(swapped=False)
+    wrong = task.train & (task.labels != classes)
+    corrected = correct_labels(20 * rows, replace(task, verified=wrong))
+    assert wrong.any()
+    assert torch.equal(corrected[wrong], task.labels[wrong])
 
 
 def test_swapped_classes_are_permuted_back() -> None:

@@ -43,6 +43,11 @@ class Task:
         """Return corrected labels in which every verified label is as it was [nodes]."""
         return labels if self.verified is None else torch.where(self.verified, self.labels, labels)
 
+    def is_verified(self, nodes: Tensor) -> Mask:
+        """Return which of some nodes (a mask or indices) have a verified label [chosen nodes]."""
+        verified = torch.zeros_like(self.train) if self.verified is None else self.verified
+        return verified[nodes]
+
     def without(self, nodes: Mask) -> "Task":
         """Return the task with the labels of some nodes hidden.
 

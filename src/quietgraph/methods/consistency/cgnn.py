@@ -64,7 +64,8 @@ class CGNN(ContrastedBackbone):
             targets = task.labels[task.train]
             if epoch >= self.clean_from:
                 now = _look(module, views.whole, features)
-                targets = cleaned_labels(task.train_labels, now, near, above=self.agreement)
+                cleaned = cleaned_labels(task.train_labels, now, near, above=self.agreement)
+                targets = torch.where(task.is_verified(task.train), targets, cleaned)
             pair = views.draw()
             hidden = [
                 module.hidden(

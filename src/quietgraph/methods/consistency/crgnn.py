@@ -20,7 +20,7 @@ from quietgraph.methods.consistency.contrasted_gcn import (
 from quietgraph.methods.gcn.backbone import LONG_ROWS
 from quietgraph.params import param
 from quietgraph.rng import torch_generator
-from quietgraph.types import Embeddings, Labels, Scalar, Scores
+from quietgraph.types import Embeddings, Labels, Mask, Scalar, Scores
 
 
 @final
@@ -56,7 +56,7 @@ class CRGNN(ContrastedBackbone):
         self, task: Task, features: Features, module: ContrastedGCN, views: ViewPairs
     ) -> Callable[[int], dict[str, Tensor]]:
         draws = torch_generator(task.seed, "pairs")
-        targets = task.labels[task.train]
+        targets, certain = task.labels[task.train], task.is_verified(task.train)
 
         def losses(epoch: int) -> dict[str, Tensor]:  # noqa: ARG001
             hidden = [module.hidden(view.operator, masked(features, view)) for view in views.draw()]
@@ -69,7 +69,7 @@ class CRGNN(ContrastedBackbone):
             )
             closer = neighbour_gain(spaces, anchors, near, temperature=self.temperature)
             first, second = (one[task.train] for one in scores)
-            labels = agreed_cross_entropy(first, second, targets)
+            labels = agreed_cross_entropy(first, second, targets, certain=certain)
             pairs = _pairs(anchors, near, draws)
             apart = space_consistency(spaces, scores, pairs, confidence=self.confidence)
             # The contrast with neighbours as positives has the denominators of the plain one.
@@ -117,9 +117,14 @@ def neighbour_gain(
     return torch.stack(gains).mean()
 
 
-def agreed_cross_entropy(first: Scores, second: Scores, targets: Labels) -> Scalar:
-    """Return the mean cross-entropy of both views over nodes on whose class they agree, or 0."""
-    agreed = (first.argmax(dim=1) == second.argmax(dim=1)).float()
+def agreed_cross_entropy(
+    first: Scores, second: Scores, targets: Labels, *, certain: Mask
+) -> Scalar:
+    """Return the mean cross-entropy of both views over nodes on whose class they agree, or 0.
+
+    Nodes whose label is certain [nodes] count in any case.
+    """
+    agreed = ((first.argmax(dim=1) == second.argmax(dim=1)) | certain).float()
     costs = [F.cross_entropy(one, targets, reduction="none") for one in (first, second)]
     return (agreed * (costs[0] + costs[1]) / 2).sum() / agreed.sum().clamp_min(1)
 

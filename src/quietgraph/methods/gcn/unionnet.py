@@ -73,7 +73,9 @@ class UnionNET(GCNBackbone):
             hidden, now = network.evaluate()
             classes = known_or_predicted(task.train_labels, now)
             votes = support_votes(supports, hidden, task.train, classes)
-            votes = torch.where(votes.sum(dim=1, keepdim=True) > 0, votes, classes[task.train])
+            # Without supporters, and where a person has verified it, the label itself votes.
+            voted = (votes.sum(dim=1) > 0) & ~task.is_verified(task.train)
+            votes = torch.where(voted[:, None], votes, classes[task.train])
             return self._corrected_losses(scores, targets, votes, prior)
 
         return losses

@@ -120,10 +120,13 @@ class _Trainer(LinkedTrainer):
         return self.keep_best(hidden, logs.logsumexp(dim=0) - math.log(2))
 
     def _label_loss(self, first: Scores, second: Scores, epoch: int) -> Tensor:
-        method, labels = self.method, self.task.labels[self.task.train]
+        method, task = self.method, self.task
+        labels = task.labels[task.train]
         if epoch == 0:
             return label_costs(first, second, labels).mean()
-        selected = select_labels(first, second, labels, progress=epoch / method.epochs)
+        certain = task.is_verified(task.train)
+        progress = epoch / method.epochs
+        selected = select_labels(first, second, labels, certain=certain, progress=progress)
         cost = selection_cost(
             first, second, labels, selected, uncertain_weight=method.uncertain_weight
         )

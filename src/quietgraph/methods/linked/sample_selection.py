@@ -26,7 +26,9 @@ class Selection:
         return ~(self.clean | self.correctable)
 
 
-def select_labels(first: Scores, second: Scores, labels: Labels, *, progress: float) -> Selection:
+def select_labels(
+    first: Scores, second: Scores, labels: Labels, *, certain: Mask, progress: float
+) -> Selection:
     """Return the kind of every label by what two peers say of it.
 
     The labels that cost the peers least are clean: all at first, at the end as many as cost less
@@ -37,6 +39,7 @@ def select_labels(first: Scores, second: Scores, labels: Labels, *, progress: fl
         first: Scores of one peer [nodes, classes].
         second: Scores of the other [nodes, classes].
         labels: Observed labels [nodes].
+        certain: Labels that are clean in any case [nodes].
         progress: Fraction of the training that is done, 0 to 1.
     """
     with torch.no_grad():
@@ -44,6 +47,7 @@ def select_labels(first: Scores, second: Scores, labels: Labels, *, progress: fl
         count = max(int((1 - 0.5 * progress) * len(labels)), int((costs < costs.mean()).sum()))
         clean = torch.zeros_like(labels, dtype=torch.bool)
         clean[costs.argsort()[:count]] = True
+        clean |= certain
         here, there = first.softmax(dim=1).max(dim=1), second.softmax(dim=1).max(dim=1)
         confidence = here.values * there.values
         least = 1 - (1 - min(0.5, 1 / first.shape[1])) * progress

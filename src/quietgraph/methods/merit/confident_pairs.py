@@ -27,6 +27,7 @@ def confident_pairs(
     unit: Embeddings,
     labels: Labels,
     *,
+    certain: Mask,
     neighbours: int,
     confident_quantile: float,
     pair_quantile: float,
@@ -39,12 +40,13 @@ def confident_pairs(
     Args:
         unit: Embeddings of unit length [labelled, dim].
         labels: Observed labels [labelled].
+        certain: Labels that are trusted in any case [labelled].
         neighbours: Nodes that vote on a label; fewer where classes are small.
         confident_quantile: Quantile over classes of confirmed labels that is every class's quota.
         pair_quantile: See above.
     """
     similarity = unit @ unit.T
-    nodes = confident_nodes(similarity, labels, neighbours, confident_quantile)
+    nodes = confident_nodes(similarity, labels, neighbours, confident_quantile) | certain
     equal = labels[:, None] == labels[None, :]
     equal.fill_diagonal_(False)
     inside = equal & nodes[:, None] & nodes[None, :]

@@ -107,6 +107,7 @@ class _Trainer(LabelledTrainer):
         first, second = (each[: len(nodes)] for each in views)
         with torch.no_grad():
             clean = agreement((first.exp() + second.exp()) / 2, observed) >= self._threshold(epoch)
+            clean |= self.task.is_verified(nodes)
         weight, consistency = self.settings.label_weight, self.settings.consistency
         if self._passed(epoch) < self.settings.correction_delay:
             contrast = self.siamese.loss(passed)
@@ -132,6 +133,7 @@ class _Trainer(LabelledTrainer):
         )
         probabilities = self.scores(self.labelled).softmax(dim=1)
         clean = agreement(probabilities, observed) >= self.settings.last_threshold
+        clean |= self.task.is_verified(self.labelled)
         trusted = torch.zeros_like(self.task.train)
         trusted[self.labelled[clean]] = True
         return trusted if clean.any() else self.task.train

@@ -119,6 +119,7 @@ class _Trainer(LabelledTrainer):
         return confident_pairs(
             unit,
             self.task.labels[nodes],
+            certain=self.task.is_verified(nodes),
             neighbours=settings.neighbours,
             confident_quantile=settings.confident_quantile,
             pair_quantile=settings.pair_quantile,
