@@ -159,7 +159,11 @@ def check_keeps_verified_labels(method: Method) -> None:
     verified = torch.arange(120) < 10
     model = method(**quick_parameters(method)).fit(replace(observed, verified=verified))
     assert model.task_.is_verified(torch.arange(120)).tolist() == verified.tolist()
-    assert sorted(model.suspects()["node"]) == list(range(10, 60))
+    suspects = model.suspects()
+    assert sorted(suspects["node"]) == list(range(10, 60))
+    with tempfile.TemporaryDirectory() as scratch:
+        loaded = load_model(model.save(Path(scratch) / "model"), method=method)
+    assert loaded.suspects().equals(suspects)
 
 
 def check_saves_and_loads(method: Method) -> None:

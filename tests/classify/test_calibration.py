@@ -1,36 +1,69 @@
-"""A temperature that fits true labels, although only noisy ones are seen."""
+"""A calibration that fits true labels, although only noisy ones are seen."""
 
+import pytest
 import torch
 
-from quietgraph.classify.calibration import calibrated, fit_temperature
+from quietgraph.classify.calibration import Calibration, fit_calibration
 from quietgraph.classify.label_issues.noise import symmetric_noise
 
+CLEAN, NOISY = symmetric_noise(0.001, 4), symmetric_noise(0.4, 4)
 
-def problem(temperature: float, rate: float) -> tuple[torch.Tensor, torch.Tensor]:
+
+def problem(
+    rate: float, *, temperature: float = 0.3, power: float = 1.0
+) -> tuple[torch.Tensor, torch.Tensor]:
     draws = torch.Generator().manual_seed(0)
     scores = torch.randn(4000, 4, generator=draws, dtype=torch.float64)
-    probabilities = (scores / temperature).softmax(dim=1)
+    probabilities = Calibration(temperature, power).probabilities(scores)
     true = torch.multinomial(probabilities, 1, generator=draws).squeeze(1)
     observed = torch.multinomial(symmetric_noise(rate, 4)[true], 1, generator=draws).squeeze(1)
     return scores, observed
 
 
-def test_the_temperature_that_drew_the_labels_is_found() -> None:
-    scores, labels = problem(0.3, 0.001)
-    assert abs(fit_temperature(scores, labels, symmetric_noise(0.001, 4)) - 0.3) < 0.03
+def test_a_power_of_one_is_temperature_scaling() -> None:
+    scores, _ = problem(0.001)
+    expected = (scores / 0.3).softmax(dim=1)
+    torch.testing.assert_close(Calibration(0.3).probabilities(scores), expected)
 
 
-def test_wrong_labels_do_not_blur_it() -> None:
-    scores, labels = problem(0.3, 0.4)
-    assert abs(fit_temperature(scores, labels, symmetric_noise(0.4, 4)) - 0.3) < 0.05
-    assert fit_temperature(scores, labels, symmetric_noise(0.001, 4)) > 0.5
+@pytest.mark.parametrize("power", [0.6, 1.0])
+@pytest.mark.parametrize("rate", [0.001, 0.4])
+def test_the_calibration_that_drew_the_labels_is_found(power: float, rate: float) -> None:
+    scores, labels = problem(rate, power=power)
+    found = fit_calibration(scores, labels, symmetric_noise(rate, 4))
+    drawn = Calibration(0.3, power).probabilities(scores)
+    assert (found.probabilities(scores) - drawn).abs().mean() < 0.02
+
+
+def test_noise_that_is_not_known_of_blurs_it() -> None:
+    scores, labels = problem(0.4)
+    confident = fit_calibration(scores, labels, NOISY).probabilities(scores).max(dim=1).values
+    blurred = fit_calibration(scores, labels, CLEAN).probabilities(scores).max(dim=1).values
+    assert confident.mean() > blurred.mean() + 0.2
+
+
+def test_the_noise_does_not_apply_to_certain_labels() -> None:
+    scores, labels = problem(0.001)
+    certain = torch.ones(4000, dtype=torch.bool)
+    found = fit_calibration(scores, labels, NOISY, certain=certain)
+    plain = fit_calibration(scores, labels, torch.eye(4))
+    assert found.temperature == pytest.approx(plain.temperature, rel=1e-3)
+
+
+def test_the_scale_of_the_scores_does_not_matter() -> None:
+    scores, labels = problem(0.4)
+    found, scaled = (fit_calibration(k * scores, labels, NOISY) for k in (1, 50))
+    same = scaled.probabilities(50 * scores)
+    torch.testing.assert_close(found.probabilities(scores), same, atol=1e-4, rtol=0)
 
 
 def test_no_label_leaves_the_scores_as_they_are() -> None:
-    scores, labels = problem(0.3, 0.001)
-    assert abs(fit_temperature(scores[:0], labels[:0], torch.eye(4)) - 1) < 0.01
+    scores, labels = problem(0.001)
+    assert fit_calibration(scores[:0], labels[:0], torch.eye(4)) == Calibration()
 
 
 def test_calibration_keeps_the_order_of_classes() -> None:
-    scores, _ = problem(0.3, 0.001)
-    assert torch.equal(calibrated(scores, 0.1).argmax(dim=1), scores.argmax(dim=1))
+    scores, _ = problem(0.001)
+    for power in (0.3, 1.0, 1.4):
+        found = Calibration(0.1, power).probabilities(scores)
+        assert torch.equal(found.argmax(dim=1), scores.argmax(dim=1))

@@ -1,50 +1,77 @@
-"""Probabilities that mean what they say: one temperature, fitted to noisy labels."""
+"""Probabilities that mean what they say: scores calibrated on noisy labels."""
 
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import torch
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize
 from torch import Tensor
 
-from quietgraph.types import Labels, Probabilities, Scores
+from quietgraph.classify.class_prior import mean_margin
+from quietgraph.types import Labels, Mask, Probabilities, Scores
 
-_RANGE: Final = (-4.0, 3.0)  # of the logarithm of the temperature
+_STARTS: Final = (-1.5, 0.0, 1.5)  # of the logarithm of the temperature, in mean margins
+_BOUNDS: Final = ((-5.0, 4.0), (-1.5, 0.4))
+_POWER_PENALTY: Final = 4.0  # normal prior on its logarithm, standard deviation 0.5
+_MOST_NODES: Final = 20_000  # every k-th where there are more
 _LEAST: Final = 1e-12
 _Array: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def fit_temperature(scores: Scores, labels: Labels, noise_matrix: Tensor) -> float:
-    """Return the temperature of a softmax whose probabilities fit noisy labels.
+@dataclass(frozen=True)
+class Calibration:
+    """Turns scores into probabilities: softmax(-(distance / temperature)^power).
 
-    Maximises the likelihood of the observed labels under softmax(scores / temperature) T, so that
-    the probabilities are those of true labels; a standard normal prior on the logarithm keeps it
-    near 1 where labels are few. One temperature leaves the order of the classes as it is.
+    The distance of a class is the node's largest score less that of the class, so the order of the
+    classes stays. With a power of 1 this is temperature scaling; a smaller one lets large margins
+    count less, as where even the most confident predictions are sometimes wrong.
+    """
+
+    temperature: float = 1.0
+    power: float = 1.0
+
+    def probabilities(self, scores: Scores) -> Probabilities:
+        """Return probabilities in double precision [nodes, classes]."""
+        distance = scores.double().max(dim=1, keepdim=True).values - scores.double()
+        return (-((distance / self.temperature) ** self.power)).softmax(dim=1)
+
+
+def fit_calibration(
+    scores: Scores, labels: Labels, noise_matrix: Tensor, *, certain: Mask | None = None
+) -> Calibration:
+    """Return the calibration under which noisy labels are likeliest.
+
+    Maximises the likelihood of the observed labels under p T, where p are the calibrated
+    probabilities, so that p are those of true labels. Normal priors on the logarithms keep the
+    temperature near the mean margin and the power near 1 where labels are few.
 
     Args:
-        scores: Of nodes whose labels taught the classifier nothing [nodes, classes].
+        scores: Of nodes whose labels the classifier was not trained on [nodes, classes].
         labels: Their observed labels [nodes].
         noise_matrix: T [classes, classes], row = true class, column = observed class.
+        certain: Labels that are right, to which T does not apply [nodes].
     """
-    rows, observed = scores.double().numpy(), labels.numpy()
-    noise = noise_matrix.double().numpy()
+    if len(labels) == 0:
+        return Calibration()
+    part = slice(None, None, max(1, len(labels) // _MOST_NODES))
+    observed, rows = labels[part].numpy(), scores[part].double()
+    margin = float(mean_margin(rows))
+    distance = ((rows.max(dim=1, keepdim=True).values - rows) / margin).numpy()
+    noise = noise_matrix.double().numpy()[:, observed].T  # of each node's label [nodes, classes]
+    if certain is not None:
+        noise = np.where(certain[part].numpy()[:, None], np.eye(len(noise_matrix))[observed], noise)
 
-    def cost(log_temperature: float) -> float:
-        modelled = _softmax(rows * np.exp(-log_temperature)) @ noise
-        likelihood = modelled[np.arange(len(observed)), observed].clip(_LEAST)
-        return float(-np.log(likelihood).sum() + log_temperature**2 / 2)
+    def cost(parameters: _Array) -> float:
+        log_temperature, log_power = parameters
+        weights = np.exp(-((distance * np.exp(-log_temperature)) ** np.exp(log_power)))
+        likelihood = (weights * noise).sum(axis=1) / weights.sum(axis=1)
+        prior = log_temperature**2 + _POWER_PENALTY * log_power**2
+        return float(-np.log(likelihood.clip(_LEAST)).sum() + prior / 2)
 
-    return float(np.exp(minimize_scalar(cost, bounds=_RANGE, method="bounded").x))
-
-
-def calibrated(scores: Scores, temperature: float) -> Probabilities:
-    """Return softmax(scores / temperature) in double precision [nodes, classes]."""
-    return (scores.double() / temperature).softmax(dim=1)
-
-
-def _softmax(scores: _Array) -> _Array:
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+    found = [minimize(cost, (start, 0.0), bounds=_BOUNDS) for start in _STARTS]
+    log_temperature, log_power = min(found, key=lambda one: float(one.fun)).x
+    return Calibration(margin * float(np.exp(log_temperature)), float(np.exp(log_power)))
 
 
 def log_probabilities(probabilities: Probabilities) -> Tensor:

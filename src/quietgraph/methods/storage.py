@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from quietgraph.annotators.stored import restore_consensus, store_consensus
+from quietgraph.classify.calibration import Calibration
 from quietgraph.classify.quality import Quality
 from quietgraph.data.label_values import classes_from_json, classes_to_json
 from quietgraph.errors import UnreadableFileError
@@ -41,6 +43,8 @@ def save_model(model: NodeClassifier, folder: Path) -> Path:
         "train": task.train,
         "validation": task.validation,
     }
+    if task.verified is not None:
+        tensors["verified"] = task.verified
     if model.out_of_fold_ is not None:
         tensors["out_of_fold"] = torch.from_numpy(model.out_of_fold_)
     annotators = None
@@ -57,7 +61,7 @@ def save_model(model: NodeClassifier, folder: Path) -> Path:
         "history": model.history_,
         "notes": model.notes_,
         "seconds": model.seconds_,
-        "temperature": model.temperature_,
+        "calibration": asdict(model.calibration_),
         "quality": None if model.quality_ is None else model.quality_.to_dict(),
         "annotators": annotators,
     }
@@ -167,9 +171,10 @@ def _restore(model: NodeClassifier, facts: dict[str, Any], tensors: dict[str, An
     model.state_ = _named(tensors, "state.")
     model.history_, model.notes_ = facts["history"], facts["notes"]
     model.seconds_ = facts["seconds"]
-    model.temperature_ = float(facts.get("temperature", 1.0))
-    if not 0 < model.temperature_ < math.inf:
-        raise ValueError(f"temperature is {model.temperature_}")
+    told = facts.get("calibration", {})
+    model.calibration_ = Calibration(**{name: float(value) for name, value in told.items()})
+    if not all(0 < value < math.inf for value in asdict(model.calibration_).values()):
+        raise ValueError(f"calibration is {told}")
     quality = facts.get("quality")
     model.quality_ = None if quality is None else Quality.from_dict(quality)
     probabilities = tensors.get("out_of_fold")
@@ -182,7 +187,8 @@ def _restore(model: NodeClassifier, facts: dict[str, Any], tensors: dict[str, An
         model.consensus_ = restore_consensus(arrays, annotators)
     empty = _featureless(len(tensors["labels"]))
     masks = (tensors["labels"], tensors["train"], tensors["validation"])
-    model.task_ = Task(empty, *masks, len(model.classes_), model.seed)
+    verified = tensors.get("verified")
+    model.task_ = Task(empty, *masks, len(model.classes_), model.seed, verified=verified)
 
 
 def _named(tensors: dict[str, Any], prefix: str) -> dict[str, Any]:

@@ -7,9 +7,9 @@ import torch
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
-from quietgraph.classify.calibration import calibrated, fit_temperature, log_probabilities
+from quietgraph.classify.calibration import Calibration, fit_calibration, log_probabilities
 from quietgraph.classify.label_issues.attributes import attribute_probabilities
-from quietgraph.classify.label_issues.noise import estimate_noise
+from quietgraph.classify.label_issues.noise import NoiseEstimate, estimate_noise
 from quietgraph.classify.label_issues.pooling import pool_evidence
 from quietgraph.classify.label_issues.suspects import (
     nearest_label_fractions,
@@ -51,37 +51,39 @@ def pooled_probabilities(
     return pool_evidence({"model": out_of_fold, **others}, labels).probabilities
 
 
-def validation_temperature(scores: Scores, task: Task) -> float:
-    """Return the temperature of a fit by its own validation predictions."""
+def validation_calibration(scores: Scores, task: Task) -> Calibration:
+    """Return the calibration of a fit by its own validation predictions."""
     held_out, labels = scores[task.validation].cpu(), task.labels[task.validation].cpu()
     noise = estimate_noise(held_out.double().softmax(dim=1), labels)
-    return fit_temperature(held_out, labels, noise.transition)
+    return fit_calibration(held_out, labels, noise.transition)
 
 
-def cross_fitted_temperature(
-    scores: Scores, out_of_fold: Probabilities, pooled: Probabilities, task: Task
-) -> float:
-    """Return the temperature of a fit by labels that taught it nothing.
-
-    Validation nodes count with the predictions of the fit itself, training nodes with those of
-    the fold that did not see them.
-    """
-    rows = torch.where(
-        task.validation[:, None], scores.double().log_softmax(dim=1), log_probabilities(out_of_fold)
+def out_of_fold_calibration(
+    out_of_fold: Probabilities, pooled: Probabilities, task: Task
+) -> Calibration:
+    """Return the calibration of a fit by predictions that saw no label of the node."""
+    known = (task.labels != UNKNOWN) & (out_of_fold.sum(dim=1) > 0)
+    return fit_calibration(
+        log_probabilities(out_of_fold[known]),
+        task.labels[known],
+        observed_noise(pooled, task).transition,
+        certain=task.is_verified(known),
     )
-    known = (task.labels != UNKNOWN) & (task.validation | (out_of_fold.sum(dim=1) > 0))
-    noise = estimate_noise(pooled, task.labels)
-    return fit_temperature(rows[known], task.labels[known], noise.transition)
+
+
+def observed_noise(pooled: Probabilities, task: Task) -> NoiseEstimate:
+    """Return the estimated noise of the labels that no person has verified."""
+    labels = task.labels.masked_fill(task.is_verified(torch.ones_like(task.train)), UNKNOWN)
+    return estimate_noise(pooled, labels if (labels != UNKNOWN).any() else task.labels)
 
 
 def assess(
-    out_of_fold: Probabilities, pooled: Probabilities, task: Task, temperature: float
+    out_of_fold: Probabilities, pooled: Probabilities, task: Task, calibration: Calibration
 ) -> Quality:
     """Return the statement of quality of a fit by its out-of-fold probabilities."""
     answered = out_of_fold.sum(dim=1, keepdim=True) > 0
-    probabilities = calibrated(log_probabilities(out_of_fold), temperature) * answered
     return assess_quality(
-        probabilities,
+        calibration.probabilities(log_probabilities(out_of_fold)) * answered,
         pooled,
         task.labels,
         generator=numpy_generator(task.seed, "resampled labels"),

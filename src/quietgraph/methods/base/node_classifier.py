@@ -17,8 +17,8 @@ from quietgraph.annotators.next_labels import next_labels
 from quietgraph.annotators.tables import annotator_table
 from quietgraph.callbacks import Follower, follow, logger
 from quietgraph.classify import suspect_table
-from quietgraph.classify.calibration import calibrated
-from quietgraph.classify.label_issues.noise import estimate_noise
+from quietgraph.classify.calibration import Calibration
+from quietgraph.classify.class_prior import mean_margin
 from quietgraph.classify.label_issues.out_of_fold import out_of_fold
 from quietgraph.classify.label_issues.posterior import label_posterior
 from quietgraph.classify.label_issues.suspects import (
@@ -41,10 +41,11 @@ from quietgraph.errors import (
 from quietgraph.graph import Graph
 from quietgraph.methods.base.assessment import (
     assess,
-    cross_fitted_temperature,
     gather_evidence,
+    observed_noise,
+    out_of_fold_calibration,
     pooled_probabilities,
-    validation_temperature,
+    validation_calibration,
 )
 from quietgraph.methods.base.cache import Embedded
 from quietgraph.methods.base.checks import applied_state, check_answer, solvable
@@ -94,7 +95,7 @@ class NodeClassifier(metaclass=Parameterised):
     votes_: dict[str, Tensor] | None = field(default=None, init=False, repr=False)
     quality_: Quality | None = field(default=None, init=False, repr=False)
     consensus_: Consensus | None = field(default=None, init=False, repr=False)  # of annotators
-    temperature_: float = field(default=1.0, init=False, repr=False)  # of predict_proba
+    calibration_: Calibration = field(default=Calibration(), init=False, repr=False)
     loaded_: bool = field(default=False, init=False, repr=False)  # then the graph is not here
 
     def __post_init__(self) -> None:
@@ -216,7 +217,7 @@ class NodeClassifier(metaclass=Parameterised):
             return values
         if not 0 <= abstain <= 1:
             raise InvalidParameterError(f"abstain must lie between 0 and 1, got {abstain}.")
-        confidence = calibrated(scores, self.temperature_).max(dim=1).values.numpy()
+        confidence = self.calibration_.probabilities(scores).max(dim=1).values.numpy()
         answers = values.astype(object)
         answers[confidence < abstain] = None
         return answers
@@ -228,7 +229,7 @@ class NodeClassifier(metaclass=Parameterised):
         `quality()` was called on out-of-fold predictions of all labelled nodes. The order of the
         classes, and so `predict`, does not change.
         """
-        return calibrated(self._scores(graph), self.temperature_).numpy()
+        return self.calibration_.probabilities(self._scores(graph)).numpy()
 
     def score(self, graph: Any = None, labels: Any = None, sample_weight: Any = None) -> float:
         """Return the fraction of the known labels that is predicted (accuracy).
@@ -262,7 +263,7 @@ class NodeClassifier(metaclass=Parameterised):
         check_columns(columns)
         quality = self.quality()
         pooled, labels = self._pooled(), self.task_.labels
-        posterior = label_posterior(pooled, labels, estimate_noise(pooled, labels).transition)
+        posterior = label_posterior(pooled, labels, observed_noise(pooled, self.task_).transition)
         flag = quality.verdict != DISTRUST
         verified = self.task_.verified
         asked = labels if verified is None else labels.masked_fill(verified, UNKNOWN)
@@ -342,8 +343,8 @@ class NodeClassifier(metaclass=Parameterised):
             self.out_of_fold_ = probabilities.numpy()
             self.votes_ = gather_evidence(torch.from_numpy(self.embeddings_), task)
             pooled = self._pooled()
-            self.temperature_ = cross_fitted_temperature(self.scores_, probabilities, pooled, task)
-            self.quality_ = assess(probabilities, pooled, task, self.temperature_)
+            self.calibration_ = out_of_fold_calibration(probabilities, pooled, task)
+            self.quality_ = assess(probabilities, pooled, task, self.calibration_)
         return self.quality_
 
     def _pooled(self) -> Probabilities:
@@ -444,14 +445,19 @@ class NodeClassifier(metaclass=Parameterised):
         self.state_ = {name: value.detach().cpu() for name, value in fitted.state.items()}
         self.history_, self.notes_ = fitted.history, fitted.notes
         self.out_of_fold_, self.votes_, self.quality_, self.loaded_ = None, None, None, False
-        self.temperature_ = validation_temperature(self.scores_, task)
+        self.calibration_ = validation_calibration(self.scores_, task)
 
     def _out_of_fold(self, task: Task) -> Probabilities:
-        """Return, for every labelled node, probabilities of a fit that did not see its label."""
-        fold_scores = self._fold_learner()
+        """Return, for every labelled node, probabilities of a fit that did not see its label.
+
+        Scores of every fold have the mean margin of the whole fit: another penalty or number of
+        epochs, chosen on fewer labels, changes their scale but hardly their order.
+        """
+        fold_scores, margin = self._fold_learner(), mean_margin(self.scores_)
 
         def learn(labels: Labels) -> Scores:
-            return fold_scores(replace(task.without(labels == UNKNOWN), labels=labels))
+            scores = fold_scores(replace(task.without(labels == UNKNOWN), labels=labels))
+            return scores.cpu() * (margin / mean_margin(scores.cpu()))
 
         draws = torch_generator(task.seed, "folds")
         return out_of_fold(task.labels, learn, task.num_classes, generator=draws)
