@@ -5,7 +5,10 @@
 All labelled nodes, training and validation, are scored: area under the ROC curve, average
 precision, and precision of the flagged labels. cleanlab gets out-of-fold probabilities of a GCN
 with the same folds (`--methods gcn`) or of scikit-learn's logistic regression on the attributes
-(always); its self-confidence and its normalised margin are both shown. Finished rows are kept.
+(always); its self-confidence and its normalised margin are both shown. The dataset `generated` is a
+heterophilous block model, another one for every seed, that no setting was chosen on. From the same
+fits: accuracy and expected calibration error on the true labels of all nodes without an
+observed label. Finished rows are kept.
 """
 
 import argparse
@@ -23,7 +26,9 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 import quietgraph as qg
 from quietgraph.bench.grid import parse_seeds
+from quietgraph.bench.metrics import calibration_error
 from quietgraph.data.datasets import load_benchmark
+from quietgraph.data.observation import Reference, observe
 from quietgraph.methods import EmbeddingCache, use_cache
 
 RIVALS = ("self_confidence", "normalized_margin")
@@ -67,19 +72,52 @@ def logistic_rows(graph: qg.Graph, codes: Array, known: Array, wrong: Array, see
     return cleanlab_rows("logistic", codes, probabilities, wrong)
 
 
+def generated(seed: int) -> tuple[qg.Observation, Reference]:
+    """Return a graph whose edges join unequal classes more often than by chance."""
+    draws = np.random.default_rng([seed, 7])
+    classes, nodes = int(draws.integers(3, 7)), int(draws.integers(400, 1200))
+    drawn = qg.block_model(
+        nodes,
+        num_classes=classes,
+        num_features=int(draws.integers(16, 128)),
+        mean_degree=float(draws.uniform(3, 12)),
+        homophily=float(draws.uniform(0.0, 0.5 / classes)),
+        signal=float(draws.uniform(1.5, 3.5)),
+        generator=draws,
+    )
+    codes = np.where(draws.permutation(nodes) < nodes // 3, drawn.classes, -1)
+    reference = Reference(drawn.graph, torch.from_numpy(drawn.classes.astype(np.int64)))
+    return observe(drawn.graph, codes, seed=seed), reference
+
+
+def calibration_rows(model: qg.NodeClassifier, reference: Reference) -> dict[str, float]:
+    """Return accuracy and calibration error on nodes whose label was not observed."""
+    unseen = ((model.task_.labels == -1) & (reference.codes >= 0)).numpy()
+    true, probabilities = reference.codes.numpy()[unseen], model.predict_proba()[unseen]
+    hits = float((probabilities.argmax(axis=1) == true).mean())
+    return {"accuracy": hits, "calibration_error": calibration_error(probabilities, true)}
+
+
 def study(dataset: str, noise: str, seed: int, methods: list[str]) -> dict[str, Any]:
     """Return the measures of every contender on one draw."""
-    clean, reference = load_benchmark(dataset, seed=seed)
+    is_generated = dataset == "generated"
+    clean, reference = generated(seed) if is_generated else load_benchmark(dataset, seed=seed)
+    settings = None if is_generated else dataset
     observed = qg.apply_noise(clean, qg.parse_noise(noise), seed=seed)
     found: dict[str, Any] = {}
     for method in methods:
-        model = qg.get_method(method).for_dataset(dataset, seed=seed).fit(observed)
+        kind = qg.get_method(method)
+        model = kind.for_dataset(settings, seed=seed) if settings else kind(seed=seed)
+        model.fit(observed)
         table = model.suspects().sort_values("node")
         known, codes = table["node"].to_numpy(), model.task_.labels.numpy()
         wrong = reference.wrong(observed).numpy()[known]
-        if not found:
+        if not found and wrong.any():
             found |= logistic_rows(observed.graph, codes[known], known, wrong, seed)
-        found[method] = measure(wrong, table["score"].to_numpy(), table["is_issue"].to_numpy())
+        found[method] = calibration_rows(model, reference)
+        if not wrong.any():
+            continue
+        found[method] |= measure(wrong, table["score"].to_numpy(), table["is_issue"].to_numpy())
         if method == "gcn":
             found |= cleanlab_rows("gcn", codes[known], model.out_of_fold_[known], wrong)
     return found
@@ -89,7 +127,8 @@ def show(rows: list[dict[str, Any]]) -> None:
     """Print means and numbers of draws."""
     frame = pd.DataFrame(rows)
     groups = frame.groupby(["dataset", "noise", "score"])
-    table = groups[["auroc", "average_precision", "precision", "flagged", "wrong"]].mean().round(3)
+    names = ("auroc", "average_precision", "precision", "flagged", "wrong", "calibration_error")
+    table = groups[list(names)].mean().round(3)
     print(table.assign(n=groups.size()).to_string())
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeAlias
 
-Listener: TypeAlias = Callable[[str, int, int], None]  # what, done, total
+Listener: TypeAlias = Callable[[str, float, int], None]  # what, done, total (0: not known)
 
 _listener: ContextVar[Listener | None] = ContextVar("progress_listener", default=None)
 
@@ -19,6 +19,39 @@ def report_progress(what: str, done: int, total: int) -> None:
     listener = _listener.get()
     if listener is not None:
         listener(what, done, total)
+
+
+@contextmanager
+def stage(what: str) -> Iterator[None]:
+    """Tell the listener, if any, that work of unknown length goes on inside the block."""
+    report_progress(what, 0, 0)
+    yield
+    report_progress(what, 1, 1)
+
+
+@contextmanager
+def step_of(what: str, step: int, total: int) -> Iterator[None]:
+    """Report all progress inside the block as a part of one step of a longer work.
+
+    Args:
+        what: The longer work.
+        step: Steps that are finished.
+        total: Number of steps.
+    """
+    listener, reached = _listener.get(), 0.0
+    if listener is None:
+        yield
+        return
+
+    def part(_: str, done: float, size: int) -> None:
+        nonlocal reached
+        reached = max(reached, 0.99 * done / size) if size else reached
+        listener(what, step + reached, total)
+
+    listener(what, step, total)
+    with listen(part):
+        yield
+    listener(what, step + 1, total)
 
 
 @contextmanager

@@ -1,18 +1,28 @@
 """What people see while they wait, on stderr: messages, and bars where it is a terminal."""
 
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
 
+from quietgraph.cli import STARTED
 from quietgraph.progress import listen
 
 # All that a terminal takes for a command, or that turns the direction of what follows.
 _COMMANDS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+_LONGEST_STAGE: Final = 24 * 3600.0  # seconds
 
 
 class PlainConsole(Console):
@@ -37,20 +47,31 @@ def say(text: str) -> None:
     errors.print(text)
 
 
+def say_seconds() -> None:
+    """Say on a terminal how long the whole command took."""
+    if errors.is_terminal:
+        say(f"{time.perf_counter() - STARTED:,.1f} seconds in all")
+
+
 @contextmanager
 def progress_bars() -> Iterator[None]:
     """Show the library's progress as bars inside the block."""
     if not errors.is_terminal:
         yield
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=errors, transient=True) as bars:
+    columns = (
+        *(TextColumn("{task.description}"), BarColumn()),
+        *(TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()),
+    )
+    # A fold may take minutes: the estimate rests on all steps of a stage.
+    settings: Any = {"transient": True, "speed_estimate_period": _LONGEST_STAGE}
+    with Progress(*columns, console=errors, **settings) as bars:
         known: dict[str, int] = {}
 
-        def listener(what: str, done: int, total: int) -> None:
+        def listener(what: str, done: float, total: int) -> None:
             if what not in known or bars.tasks[known[what]].finished:
-                known[what] = bars.add_task(what, total=total)
-            bars.update(bars.task_ids[known[what]], completed=done)
+                known[what] = bars.add_task(what, total=total or None)
+            bars.update(bars.task_ids[known[what]], completed=done, total=total or None)
 
         with listen(listener):
             yield

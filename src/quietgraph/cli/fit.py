@@ -13,7 +13,7 @@ from rich.table import Table
 from quietgraph.annotators.consensus import with_consensus
 from quietgraph.bench.protocol import score
 from quietgraph.bench.variant import Variant, parse_variants
-from quietgraph.cli.console import progress_bars, results, say
+from quietgraph.cli.console import progress_bars, results, say, say_seconds
 from quietgraph.cli.reading import Reading, split_pairs
 from quietgraph.cli.scale import (
     checkpoints_for,
@@ -36,6 +36,7 @@ from quietgraph.errors import InvalidParameterError
 from quietgraph.graph.io import Corrections, read_corrections
 from quietgraph.methods import NodeClassifier
 from quietgraph.methods.base.device import find_device
+from quietgraph.progress import stage
 from quietgraph.report.earlier import earlier_run
 from quietgraph.report.fit_run import FitRun
 from quietgraph.report.run_files import ANNOTATIONS_FILE
@@ -93,9 +94,11 @@ def fit(
     if out is not None:
         check_folder(out, overwrite=overwrite)
     with enter_world(distributed, model, alone=alone) as world:
-        observed, reference = _observe(
-            source, setting, reading, _answer_files(annotations), seed=seed, data_root=data_root
-        )
+        files = _answer_files(annotations)
+        with progress_bars(), stage(f"reading {escape(source)}"):
+            observed, reference = _observe(
+                source, setting, reading, files, seed=seed, data_root=data_root
+            )
         if method is None and observed.graph.num_nodes > WHOLE_UP_TO:
             name = DEFAULT_IN_PARTITIONS
             model = _estimator(name, settings, dataset, seed)
@@ -127,16 +130,22 @@ def fit(
         command=_command(),
         decisions=decisions,
     )
-    write_run(run, folder, overwrite=overwrite)
-    kept = earlier_run(folder)
-    if kept is not None:
-        say(f"suspects and decisions of the run that was replaced: {escape(str(kept))}")
+    _write(run, folder, overwrite=overwrite)
     if checkpoints is not None:
         checkpoints.forget()
     if as_json:
         typer.echo(json.dumps(run.facts(), indent=1))
     else:
         _print_results(run, folder)
+    say_seconds()
+
+
+def _write(run: FitRun, folder: Path, *, overwrite: bool) -> None:
+    with progress_bars(), stage("writing report and tables"):
+        write_run(run, folder, overwrite=overwrite)
+    kept = earlier_run(folder)
+    if kept is not None:
+        say(f"suspects and decisions of the run that was replaced: {escape(str(kept))}")
 
 
 def _estimator(

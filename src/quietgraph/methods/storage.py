@@ -127,6 +127,7 @@ def _check_tensors(tensors: dict[str, Tensor], classes: int) -> None:
     shapes = {"scores": (nodes, classes), "embeddings": (nodes, None), "labels": (nodes,)}
     shapes |= {"train": (nodes,), "validation": (nodes,), "out_of_fold": (nodes, classes)}
     kinds = {"labels": torch.int64, "train": torch.bool, "validation": torch.bool}
+    shapes["verified"], kinds["verified"] = (nodes,), torch.bool
     kinds |= {"scores": torch.float32, "embeddings": torch.float32, "out_of_fold": torch.float64}
     shapes |= {name: (nodes, classes) for name in tensors if name.startswith("votes.")}
     for name, value in tensors.items():

@@ -1,13 +1,14 @@
 """Probabilities for labelled nodes from classifiers that did not see their labels."""
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import torch
 
 from quietgraph.data.folds import stratified_folds
 from quietgraph.types import UNKNOWN, Labels, Probabilities, Scores
 
+FOLDS: Final = 5
 Learner: TypeAlias = Callable[[Labels], Scores]  # labels to learn from -> scores of all nodes
 
 
@@ -17,7 +18,7 @@ def out_of_fold(
     num_classes: int,
     *,
     generator: torch.Generator,
-    count: int = 5,
+    count: int = FOLDS,
 ) -> Probabilities:
     """Return, for each labelled node, class probabilities without its own label.
 

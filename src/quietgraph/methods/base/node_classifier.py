@@ -1,5 +1,6 @@
 """The estimator every method is: checks, seeds, predictions, suspects, parameters."""
 
+import itertools
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,7 +20,7 @@ from quietgraph.callbacks import Follower, follow, logger
 from quietgraph.classify import suspect_table
 from quietgraph.classify.calibration import Calibration
 from quietgraph.classify.class_prior import mean_margin
-from quietgraph.classify.label_issues.out_of_fold import out_of_fold
+from quietgraph.classify.label_issues.out_of_fold import FOLDS, out_of_fold
 from quietgraph.classify.label_issues.posterior import label_posterior
 from quietgraph.classify.label_issues.suspects import (
     check_columns,
@@ -64,6 +65,7 @@ from quietgraph.params import (
     param,
     parameters,
 )
+from quietgraph.progress import stage, step_of
 from quietgraph.rng import derive_seed, torch_generator
 from quietgraph.types import UNKNOWN, Embeddings, Labels, Probabilities, Scores
 
@@ -341,10 +343,11 @@ class NodeClassifier(metaclass=Parameterised):
             with solvable(type(self).__name__):
                 probabilities = self._out_of_fold(task)
             self.out_of_fold_ = probabilities.numpy()
-            self.votes_ = gather_evidence(torch.from_numpy(self.embeddings_), task)
-            pooled = self._pooled()
-            self.calibration_ = out_of_fold_calibration(probabilities, pooled, task)
-            self.quality_ = assess(probabilities, pooled, task, self.calibration_)
+            with stage("evidence for suspects"):
+                self.votes_ = gather_evidence(torch.from_numpy(self.embeddings_), task)
+                pooled = self._pooled()
+                self.calibration_ = out_of_fold_calibration(probabilities, pooled, task)
+                self.quality_ = assess(probabilities, pooled, task, self.calibration_)
         return self.quality_
 
     def _pooled(self) -> Probabilities:
@@ -454,9 +457,11 @@ class NodeClassifier(metaclass=Parameterised):
         epochs, chosen on fewer labels, changes their scale but hardly their order.
         """
         fold_scores, margin = self._fold_learner(), mean_margin(self.scores_)
+        done = itertools.count()
 
         def learn(labels: Labels) -> Scores:
-            scores = fold_scores(replace(task.without(labels == UNKNOWN), labels=labels))
+            with step_of("folds for quality", next(done), FOLDS):
+                scores = fold_scores(replace(task.without(labels == UNKNOWN), labels=labels))
             return scores.cpu() * (margin / mean_margin(scores.cpu()))
 
         draws = torch_generator(task.seed, "folds")

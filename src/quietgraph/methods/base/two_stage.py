@@ -14,6 +14,7 @@ from quietgraph.graph import Graph
 from quietgraph.methods.base.cache import Embedded, active_cache
 from quietgraph.methods.base.task import Fitted, Task
 from quietgraph.params import parameters
+from quietgraph.progress import stage
 from quietgraph.rng import derive_seed
 from quietgraph.types import Scores
 
@@ -35,7 +36,8 @@ def fit_two_stages(method: "NodeClassifier", task: Task) -> Fitted:
     embedded = _embed_cached(method, task.graph, task.seed).to(task.labels.device)
     # Draws of the second stage must not depend on whether the first one was cached.
     torch.manual_seed(derive_seed(task.seed, "decide"))
-    decision = method._decide(embedded, task)
+    with stage("classifying"):
+        decision = method._decide(embedded, task)
     count = torch.tensor(task.graph.num_features)
     state = {**embedded.state, **decision.state, "num_features": count}
     return Fitted(decision.scores, embedded.embeddings, embedded.history, state, decision.notes)
