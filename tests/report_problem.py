@@ -46,6 +46,26 @@ def own_run(folder: Path, *, nodes: int = 120) -> FitRun:
     return _fitted(qg.load(folder), None, str(folder), NoiseSetting(), epochs=30)
 
 
+def wide_run(folder: Path, *, nodes: int = 1_500, classes: int = 150) -> FitRun:
+    """Return a fit on a graph of many classes, each node with a text of 10,000 characters."""
+    draws = numpy_generator(0, "wide report")
+    problem = qg.block_model(nodes, num_classes=classes, homophily=0.9, generator=draws)
+    names = [f"kind {code:03d} of something with a long name" for code in range(classes)]
+    labels = problem.classes.copy()
+    labels[::7] = (labels[::7] + 1) % classes
+    words = [f"word{code}" for code in range(classes)]
+    rows = []
+    for place in range(nodes):
+        text = f"{words[problem.classes[place]]} and more. " * 600
+        known = names[labels[place]] if place % 10 < 8 else ""
+        rows.append([f"item-{place}", f"Title of item {place}", text[:10_000], known])
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / "nodes.csv", ["id", "title", "text", "label"], rows)
+    pairs = [(f"item-{a}", f"item-{b}") for a, b in problem.graph.edge_index.T.tolist()]
+    _write(folder / "edges.csv", ["source", "target"], pairs)
+    return _fitted(qg.load(folder), None, str(folder), NoiseSetting(), epochs=60)
+
+
 def large_run(nodes: int = 20_000) -> FitRun:
     """Return a fit on a graph of ten classes with half of the labels given, two fifths wrong."""
     problem = qg.block_model(nodes, num_classes=10, generator=numpy_generator(0, "large report"))

@@ -17,7 +17,8 @@ from quietgraph.graph.io.node_table import read_node_table
 from quietgraph.graph.io.raw import id_key
 from quietgraph.types import UNKNOWN
 
-_MAX_TEXT: Final = 4_000  # characters of a cell that are kept for the review
+_MAX_TEXT: Final = 12_000  # characters of a cell that are kept for the review
+_MAX_NODE: Final = 24_000  # characters of all cells of a node
 _MAX_TITLE: Final = 80  # of a neighbour's title
 _MAX_COLUMNS: Final = 60
 _MAX_NEIGHBOURS: Final = 12  # with the heaviest edges
@@ -99,7 +100,12 @@ class Evidence:
         hidden = {self.id_column, self.label_column}
         row = self.table.iloc[node]
         shown = [(str(name), str(row[name])) for name in self.table.columns if name not in hidden]
-        return [(name, _cut(text, _MAX_TEXT)) for name, text in shown[:_MAX_COLUMNS] if text]
+        found, room = [], _MAX_NODE
+        for name, text in shown[:_MAX_COLUMNS]:
+            if text and room > 0:
+                found.append((name, _cut(text, min(_MAX_TEXT, room))))
+                room -= len(text)
+        return found
 
     def _features(self, node: int) -> list[tuple[str, str]]:
         """Return the largest features of a node whose file has no named columns."""

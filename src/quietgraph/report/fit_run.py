@@ -118,7 +118,7 @@ class FitRun:
         flagged = table[table["is_issue"]]
         if "notice" in table.attrs:
             return f"No label is called wrong. {table.attrs['notice']}"
-        sentence = f"{len(flagged)} of {len(table)} labels are probably wrong"
+        sentence = f"{len(flagged):,} of {len(table):,} labels are probably wrong"
         if not wrong.any():
             return sentence
         first = table.head(20)

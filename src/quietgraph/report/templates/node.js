@@ -27,7 +27,7 @@ class NodeCard {
     this.the("suggested").textContent = this.decisions.suggested(row);
     const isSame = this.decisions.observed(row) === this.decisions.suggested(row);
     this.the("change").classList.toggle("same", isSame);
-    this.the("score").textContent = `${this.data.suspects.issue[row] ? "probably wrong" : "uncertain"} (${percent(this.data.suspects.p_wrong[row])})`;
+    this.the("score").textContent = `${this.data.suspects.issue[row] ? "probably wrong" : "uncertain"} (${estimate(this.data.suspects.p_wrong[row])})`;
     this.the("why").textContent = explain(this.data, row);
     this.showDecision();
     this.showEvidence(row);
@@ -119,7 +119,7 @@ function explain(data, row) {
   const [denied, confirmed] = shares("attributes");
   let attributes = "";
   if (denied !== null) attributes = isSame ? `A classifier on the attributes alone gives ${observed} ${percent(denied)}.` : `A classifier on the attributes alone gives ${suggested} ${percent(confirmed)} and ${observed} ${percent(denied)}.`;
-  const sure = `All evidence together, this label included, gives ${suggested} ${percent(suspects.sure[row])}.`;
+  const sure = `All evidence together, this label included, gives ${suggested} ${estimate(suspects.sure[row])}.`;
   return [sure, vote("neighbours", "labelled neighbours"), vote("nearest", "ten nearest labelled nodes"), attributes].join(" ");
 }
 

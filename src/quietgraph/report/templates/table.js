@@ -2,6 +2,7 @@
 const PAGE = 25;
 
 const percent = (share) => (share === null ? "none" : `${Math.round(100 * share)} %`);
+const estimate = (share) => (share > 0.99 ? "> 99 %" : share < 0.01 ? "< 1 %" : percent(share)); // never certain
 
 class SuspectTable {
   constructor(data, decisions, onCurrent, onMore) {
@@ -115,7 +116,7 @@ class SuspectTable {
     put("node", points.id[row]);
     put("observed", classes[points.observed[row]]);
     put("suggested", points.observed[row] === suspects.suggested[row] ? "—" : classes[suspects.suggested[row]]);
-    put("p_wrong", percent(suspects.p_wrong[row]));
+    put("p_wrong", estimate(suspects.p_wrong[row]));
     element.querySelector('[data-is="meter"]').style.setProperty("--share", suspects.p_wrong[row]);
     for (const voters of ["neighbours", "nearest"]) this.renderVotes(element, voters, row);
     if (suspects.wrong) put("wrong", suspects.wrong[row] ? "yes" : "no");
