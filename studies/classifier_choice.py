@@ -22,6 +22,7 @@ from quietgraph.classify import attention_matrix
 from quietgraph.classify.class_prior import class_adjustment
 from quietgraph.classify.linear import fit_ridge
 from quietgraph.methods.base.task import Task
+from quietgraph.methods.low_rank.classifier_rows import classifier_rows, mean_row
 from quietgraph.rng import torch_generator
 
 NOISE = ("none", "symmetric:0.4", "asymmetric:0.4")
@@ -64,7 +65,8 @@ def cell(dataset: str, noise: str, seed: int, cache: str | None) -> dict[str, ob
     task, embeddings = model.task_, torch.from_numpy(model.embeddings_)
     pools: dict[str, list[tuple[tuple[float, float], Tensor]]] = {"att": [], "w": [], "w sm": []}
     for steps in SMOOTHING:
-        rows = model._rows(embeddings, task.graph, model.state_["mean"], steps)
+        mean = mean_row(embeddings)
+        rows = classifier_rows(embeddings, task.graph, mean, steps=steps, centre=True)
         attended = F.normalize(rows @ attention_matrix(rows), dim=1)
         if steps == 0:
             pools["lrr"] = candidates(rows, task)

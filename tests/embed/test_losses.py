@@ -95,8 +95,9 @@ def test_truncated_nuclear_norm_is_zero_from_full_rank_on() -> None:
     assert float(truncated_nuclear_norm(embeddings, 7)) == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.parametrize("raises", [False, True])
 def test_leading_eigenvectors_survive_a_failure_of_single_precision(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, raises: bool
 ) -> None:
     rows = torch.randn(20, 6, generator=torch.Generator().manual_seed(0))
     gram = rows.T @ rows
@@ -105,8 +106,10 @@ def test_leading_eigenvectors_survive_a_failure_of_single_precision(
 
     def failing(matrix: Tensor) -> object:
         found = eigh(matrix)
-        if matrix.dtype == torch.float32:
-            found.eigenvectors.fill_(float("nan"))  # LAPACK's ssyevd does, see losses.py
+        if matrix.dtype == torch.float32:  # what LAPACK's ssyevd does, see losses.py
+            if raises:
+                raise torch.linalg.LinAlgError("failed to converge")
+            found.eigenvectors.fill_(float("nan"))
         return found
 
     monkeypatch.setattr(torch.linalg, "eigh", failing)
