@@ -8,6 +8,7 @@ import quietgraph
 ROOT = Path(quietgraph.__file__).parent
 CORE = (
     "errors",
+    "eigen",
     "types",
     "rng",
     "params",

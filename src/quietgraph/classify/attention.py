@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from quietgraph.eigen import eigenvalues
 from quietgraph.types import Embeddings
 
 
@@ -19,7 +20,7 @@ def low_rank_attention(embeddings: Embeddings) -> Embeddings:
 def attention_matrix(embeddings: Embeddings) -> Tensor:
     """Return H^T H / lambda_1, which turns embeddings into attended ones [dim, dim]."""
     gram = embeddings.T @ embeddings
-    largest: Tensor = torch.linalg.eigvalsh(gram)[-1]
+    largest = eigenvalues(gram)[-1]
     return gram / largest.clamp_min(torch.finfo(gram.dtype).tiny)
 
 

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from quietgraph.eigen import eigen, eigenvalues
 from quietgraph.types import Embeddings, Labels, Mask, Scores
 
 PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
@@ -130,10 +131,10 @@ def ridge_path(
         rows, targets = (labelled - middle) * root, targets * root
     scale = rows.square().sum(dim=1).mean().clamp_min(torch.finfo(rows.dtype).tiny)
     if len(rows) <= rows.shape[1]:
-        values, vectors = torch.linalg.eigh(rows @ rows.T / scale)
+        values, vectors = eigen(rows @ rows.T / scale)
         left, right = rows.T @ vectors / scale, vectors.T @ targets
     else:
-        values, vectors = torch.linalg.eigh(rows.T @ rows / scale)
+        values, vectors = eigen(rows.T @ rows / scale)
         left, right = vectors, vectors.T @ (rows.T @ targets) / scale
     path = {}
     for penalty in penalties:
@@ -173,5 +174,4 @@ def _sharpen(scores: Scores, wanted: Labels) -> tuple[float, float]:
 def _largest_eigenvalue(rows: Tensor) -> Tensor:
     """Return the largest eigenvalue of Z Z^T through the smaller of the two Gram matrices."""
     smaller = rows.T @ rows if len(rows) > rows.shape[1] else rows @ rows.T
-    largest: Tensor = torch.linalg.eigvalsh(smaller)[-1]
-    return largest.clamp_min(torch.finfo(rows.dtype).tiny)
+    return eigenvalues(smaller)[-1].clamp_min(torch.finfo(rows.dtype).tiny)

@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from quietgraph.eigen import eigen
 from quietgraph.types import Embeddings, Scalar
 
 _BLOCK = 2048
@@ -103,21 +104,4 @@ def truncated_nuclear_norm(embeddings: Embeddings, rank: int) -> Scalar:
 
 def leading_eigenvectors(gram: Tensor, rank: int) -> Tensor:
     """Return the eigenvectors of the largest eigenvalues of a symmetric matrix [dim, rank]."""
-    vectors = _eigenvectors(gram)
-    return vectors[:, max(0, gram.shape[0] - rank) :]
-
-
-def _eigenvectors(gram: Tensor) -> Tensor:
-    """Return all eigenvectors, by rising eigenvalue [dim, dim].
-
-    In single precision LAPACK may fail, or give NaN, where an eigenvalue is repeated many times, as
-    zero is when a ReLU leaves hundreds of columns empty; double precision then finds them.
-    """
-    # eigh, not eig: the Gram matrix is symmetric, so eigenvalues are real and come back sorted.
-    try:
-        vectors: Tensor = torch.linalg.eigh(gram).eigenvectors
-    except torch.linalg.LinAlgError:
-        vectors = torch.full_like(gram, float("nan"))
-    if vectors.isfinite().all() or not gram.isfinite().all():
-        return vectors
-    return torch.linalg.eigh(gram.double()).eigenvectors.to(gram.dtype)
+    return eigen(gram).vectors[:, max(0, gram.shape[0] - rank) :]
