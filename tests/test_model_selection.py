@@ -20,6 +20,7 @@ from quietgraph.model_selection import (
     cross_val_predict,
     cross_val_score,
     labelled_nodes,
+    region_groups,
 )
 from quietgraph.testing import small_problem
 
@@ -84,6 +85,23 @@ def test_the_search_of_scikit_learn_itself_works_on_nodes() -> None:
     )
     assert list(sizes) == [20, 40]
     assert held_out.shape == (2, 3)
+
+
+def test_regions_are_neighbourhoods_and_keep_components_together() -> None:
+    chain = np.array([[i, i + 1] for i in range(59) if i != 39]).T  # 0 ... 39 and 40 ... 59
+    graph = qg.Graph.from_arrays(np.eye(60), chain)
+    labels = np.arange(60) % 2
+    groups = region_groups(graph, labels, count=6)
+    changes = int((np.diff(groups[:40]) != 0).sum() + (np.diff(groups[40:]) != 0).sum())
+    assert changes <= 6 - 2  # each region is one stretch of a chain
+    np.testing.assert_array_equal(groups, region_groups(graph, labels, count=6))
+    one = region_groups(graph, labels, count=1)
+    assert set(one) == {0}
+    some = np.where(np.arange(60) < 10, labels, -1)
+    np.testing.assert_array_equal(region_groups(graph, some, count=6), groups[:10])
+    drawn, names = problem()
+    folds = {"cv": GroupKFold(3), "groups": region_groups(drawn, names, count=10)}
+    assert cross_val_score(MODEL, drawn, names, **folds).shape == (3,)
 
 
 def test_embeddings_without_labels_are_learned_once_for_all_folds(monkeypatch) -> None:

@@ -21,7 +21,7 @@ _SHORTEST_TOKEN = 8
 def serve(
     *, model_dir: Path, host: str, port: int, rate: float, largest: float, as_json: bool
 ) -> None:
-    """Answer requests for predictions over HTTP, with a token (else QUIETGRAPH_TOKEN)."""
+    """Answer requests for predictions over HTTP, for programs with the token."""
     try:
         from quietgraph.review.listen import listen, make_server  # noqa: PLC0415  (needs the extra)
         from quietgraph.review.service import PredictionService  # noqa: PLC0415

@@ -50,4 +50,4 @@ def serve(  # noqa: PLR0917
     ] = 10.0,
     as_json: JsonOption = False,
 ) -> None:
-    """Answer requests for predictions over HTTP, with a token (else QUIETGRAPH_TOKEN)."""
+    """Answer requests for predictions over HTTP, for programs with the token."""
