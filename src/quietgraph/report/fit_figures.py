@@ -77,7 +77,8 @@ def bound_terms_curves(bound: BoundTerms) -> str:
 
 def accuracy_bars(rows: list[dict[str, Any]]) -> str:
     """Return the test accuracy of each method as a bar with its number."""
-    figure, axes = _canvas(height=0.6 + 0.45 * len(rows))
+    figure = Figure(figsize=(5.4, 0.6 + 0.45 * len(rows)), layout="constrained")
+    axes = _themed(figure.subplots())
     names = [row["method"] for row in rows][::-1]
     values = [100 * row["test_accuracy"] for row in rows][::-1]
     bars = axes.barh(names, values, color=[*["#8a97a8"] * (len(rows) - 1), COLOURS[0]], height=0.6)
@@ -107,13 +108,17 @@ def _element(figure: Figure) -> str:
     return text[text.index("<svg") :].replace(_INK, "currentColor")
 
 
-def _canvas(height: float = 3.0) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(5.4, height), layout="constrained")
-    axes = figure.subplots()
+def _canvas() -> tuple[Figure, Axes]:
+    # Fixed margins: a layout engine would draw every figure twice.
+    figure = Figure(figsize=(5.4, 3.0))
+    return figure, _themed(figure.add_axes((0.125, 0.165, 0.865, 0.815)))
+
+
+def _themed(axes: Axes) -> Axes:
     axes.tick_params(colors=_INK)
     axes.xaxis.label.set_color(_INK)
     axes.yaxis.label.set_color(_INK)
     for name, spine in axes.spines.items():
         spine.set_color(_INK)
         spine.set_visible(name in {"left", "bottom"})
-    return figure, axes
+    return axes

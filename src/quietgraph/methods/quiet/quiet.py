@@ -204,8 +204,12 @@ class Quiet(NodeClassifier):
         """
         if self.families in FAMILIES:
             return [self.families]
-        draws = torch_generator(task.seed, "edges to compare")
-        similarity = neighbour_similarity(task.graph.edge_index, own, generator=draws)
+
+        def compare() -> float:
+            draws = torch_generator(task.seed, "edges to compare")
+            return neighbour_similarity(task.graph.edge_index, own, generator=draws)
+
+        similarity = task.graph.once(("neighbour similarity", task.seed), compare)
         left_out = {self.families.removeprefix("no-")}
         left_out |= {"own"} if similarity > HOMOPHILOUS_SIMILARITY else set()
         return [family for family in FAMILIES if family not in left_out]
