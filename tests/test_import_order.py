@@ -64,3 +64,10 @@ def test_stages_import_only_from_above() -> None:
 def test_no_module_is_a_drawer_for_odds_and_ends() -> None:
     names = {path.stem for path in ROOT.rglob("*.py")}
     assert not names & {"utils", "helpers", "common", "misc"}
+
+
+def test_no_file_is_longer_than_300_lines() -> None:
+    sizes = {
+        path: len(path.read_text(encoding="utf-8").splitlines()) for path in ROOT.rglob("*.py")
+    }
+    assert {str(path.relative_to(ROOT)): size for path, size in sizes.items() if size > 300} == {}

@@ -10,7 +10,7 @@ import torch
 from scipy.special import ndtr
 from torch import Tensor
 
-from quietgraph.classify.label_issues.noise import estimate_noise
+from quietgraph.classify.label_issues.noise import NoiseEstimate, estimate_noise
 from quietgraph.html import facts_html
 from quietgraph.types import UNKNOWN, Labels, Probabilities
 
@@ -109,6 +109,7 @@ def assess_quality(
     labels: Labels,
     *,
     generator: np.random.Generator,
+    noise: NoiseEstimate | None = None,
     unreached: int = 0,
     hints: tuple[str, ...] = (),
 ) -> Quality:
@@ -120,6 +121,7 @@ def assess_quality(
             noise is estimated [nodes, classes].
         labels: Observed labels as class codes, -1 unknown [nodes].
         generator: Resamples nodes for the interval of the noise rate.
+        noise: Estimated from `pooled` and all labels, where it is known already.
         unreached: Nodes to which no path leads from a labelled node.
         hints: What to try next where the verdict is not `trust`.
     """
@@ -129,7 +131,7 @@ def assess_quality(
     predicted[rows.sum(axis=1) <= 0] = -1
     hits = predicted == observed
     frequency = np.bincount(observed, minlength=rows.shape[1]) / len(observed)
-    rate, interval = noise_interval(pooled[known], labels[known], generator)
+    rate, interval = noise_interval(pooled[known], labels[known], generator, noise)
     facts: dict[str, Any] = {
         "num_labels": len(observed),
         "accuracy": float(hits.mean()),
@@ -186,10 +188,13 @@ def wilson_interval(hits: int, count: int) -> Interval:
 
 
 def noise_interval(
-    probabilities: Probabilities, labels: Labels, generator: np.random.Generator
+    probabilities: Probabilities,
+    labels: Labels,
+    generator: np.random.Generator,
+    noise: NoiseEstimate | None = None,
 ) -> tuple[float, Interval]:
     """Return the estimated noise rate and its 95 % interval over resampled nodes."""
-    found = estimate_noise(probabilities, labels)
+    found = estimate_noise(probabilities, labels) if noise is None else noise
     size = min(len(labels), _MOST_NODES)
     rates = []
     for _ in range(_RESAMPLES):

@@ -1,5 +1,6 @@
 """What a fitted model knows about its labels and itself, from predictions that did not see them."""
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -35,20 +36,36 @@ def gather_evidence(embeddings: Embeddings, task: Task) -> dict[str, Tensor]:
     }
 
 
-def pooled_probabilities(
-    out_of_fold: Probabilities, evidence: dict[str, Tensor], labels: Labels, *, with_nearest: bool
-) -> Probabilities:
-    """Return probabilities of the observed labels from the model and all other evidence.
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What a fitted model and all other evidence say together.
+
+    Attributes:
+        pooled: Probabilities of the observed labels [nodes, classes].
+        noise: Estimated from them, for the labels that no person has verified.
+    """
+
+    pooled: Probabilities
+    noise: NoiseEstimate
+
+
+def pool_votes(
+    out_of_fold: Probabilities, votes: dict[str, Tensor], task: Task, *, with_nearest: bool
+) -> Evidence:
+    """Return the evidence of the model and of all others together.
 
     Args:
         out_of_fold: Of the model [nodes, classes].
-        evidence: Of `gather_evidence`.
-        labels: Observed labels as class codes, -1 unknown [nodes].
+        votes: Of `gather_evidence`.
+        task: With the observed labels.
         with_nearest: Whether the nearest nodes in the embedding count: embeddings trained on the
             labels are no independent evidence about them.
     """
-    others = {name: rows for name, rows in evidence.items() if with_nearest or name != "nearest"}
-    return pool_evidence({"model": out_of_fold, **others}, labels).probabilities
+    others = {name: rows for name, rows in votes.items() if with_nearest or name != "nearest"}
+    pooled = pool_evidence({"model": out_of_fold, **others}, task.labels).probabilities
+    labels = task.labels.masked_fill(task.is_verified(torch.ones_like(task.train)), UNKNOWN)
+    known = labels if (labels != UNKNOWN).any() else task.labels
+    return Evidence(pooled, estimate_noise(pooled, known))
 
 
 def validation_calibration(scores: Scores, task: Task) -> Calibration:
@@ -59,33 +76,28 @@ def validation_calibration(scores: Scores, task: Task) -> Calibration:
 
 
 def out_of_fold_calibration(
-    out_of_fold: Probabilities, pooled: Probabilities, task: Task
+    out_of_fold: Probabilities, noise: NoiseEstimate, task: Task
 ) -> Calibration:
     """Return the calibration of a fit by predictions that saw no label of the node."""
     known = (task.labels != UNKNOWN) & (out_of_fold.sum(dim=1) > 0)
     return fit_calibration(
         log_probabilities(out_of_fold[known]),
         task.labels[known],
-        observed_noise(pooled, task).transition,
+        noise.transition,
         certain=task.is_verified(known),
     )
 
 
-def observed_noise(pooled: Probabilities, task: Task) -> NoiseEstimate:
-    """Return the estimated noise of the labels that no person has verified."""
-    labels = task.labels.masked_fill(task.is_verified(torch.ones_like(task.train)), UNKNOWN)
-    return estimate_noise(pooled, labels if (labels != UNKNOWN).any() else task.labels)
-
-
 def assess(
-    out_of_fold: Probabilities, pooled: Probabilities, task: Task, calibration: Calibration
+    out_of_fold: Probabilities, evidence: Evidence, task: Task, calibration: Calibration
 ) -> Quality:
     """Return the statement of quality of a fit by its out-of-fold probabilities."""
     answered = out_of_fold.sum(dim=1, keepdim=True) > 0
     return assess_quality(
         calibration.probabilities(log_probabilities(out_of_fold)) * answered,
-        pooled,
+        evidence.pooled,
         task.labels,
+        noise=None if task.is_verified(task.labels != UNKNOWN).any() else evidence.noise,
         generator=numpy_generator(task.seed, "resampled labels"),
         unreached=_unreached(task.graph, task.labels),
         hints=tuple(_hints(task.graph, task.labels)),

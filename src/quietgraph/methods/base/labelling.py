@@ -4,17 +4,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from quietgraph.classify.label_issues.noise import estimate_noise
 from quietgraph.classify.label_issues.posterior import label_posterior
-from quietgraph.types import UNKNOWN, Labels, Probabilities
+from quietgraph.methods.base.assessment import Evidence
+from quietgraph.types import UNKNOWN
 
 if TYPE_CHECKING:
-    from quietgraph.methods.base.node_classifier import NodeClassifier
+    from quietgraph.methods.base.label_issues import LabelIssues
 
 _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
-def beliefs_about_nodes(model: "NodeClassifier", pooled: Probabilities, labels: Labels) -> _Array:
+def beliefs_about_nodes(model: "LabelIssues", evidence: Evidence) -> _Array:
     """Return probabilities of every node's class, all that is known counted [nodes, classes].
 
     Predictions for nodes without a label; the posterior of out-of-fold evidence and the observed
@@ -23,13 +23,13 @@ def beliefs_about_nodes(model: "NodeClassifier", pooled: Probabilities, labels: 
 
     Args:
         model: Fitted.
-        pooled: Its out-of-fold evidence [nodes, classes].
-        labels: Observed labels as class codes, -1 unknown [nodes].
+        evidence: About its labels, out of fold.
     """
-    beliefs = model.predict_proba().astype(np.float64)
-    noise = estimate_noise(pooled, labels).transition
+    labels = model.task_.labels
+    beliefs = model.calibration_.probabilities(model.scores_).double().numpy()
     known = (labels != UNKNOWN).numpy()
-    beliefs[known] = label_posterior(pooled, labels, noise).numpy()[known]
+    posterior = label_posterior(evidence.pooled, labels, evidence.noise.transition)
+    beliefs[known] = posterior.numpy()[known]
     consensus = model.consensus_
     if consensus is not None:
         columns = [consensus.answers.classes.tolist().index(name) for name in model.classes_]
@@ -37,6 +37,6 @@ def beliefs_about_nodes(model: "NodeClassifier", pooled: Probabilities, labels: 
         beliefs[answered] = (beliefs[answered] + consensus.posterior[answered][:, columns]) / 2
     verified = model.task_.verified
     if verified is not None:
-        sure = verified.numpy()
-        beliefs[sure] = np.eye(len(model.classes_))[labels.numpy()[sure]]
+        certain = verified.numpy()
+        beliefs[certain] = np.eye(len(model.classes_))[labels.numpy()[certain]]
     return beliefs

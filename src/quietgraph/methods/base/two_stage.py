@@ -19,7 +19,7 @@ from quietgraph.rng import derive_seed
 from quietgraph.types import Scores
 
 if TYPE_CHECKING:
-    from quietgraph.methods.base.node_classifier import NodeClassifier
+    from quietgraph.methods.base.estimator import Estimator
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Decision:
     notes: dict[str, float]
 
 
-def fit_two_stages(method: "NodeClassifier", task: Task) -> Fitted:
+def fit_two_stages(method: "Estimator", task: Task) -> Fitted:
     """Return what `_decide` makes of the embeddings of `_embed`."""
     embedded = _embed_cached(method, task.graph, task.seed).to(task.labels.device)
     # Draws of the second stage must not depend on whether the first one was cached.
@@ -43,7 +43,7 @@ def fit_two_stages(method: "NodeClassifier", task: Task) -> Fitted:
     return Fitted(decision.scores, embedded.embeddings, embedded.history, state, decision.notes)
 
 
-def stage_parameters(method: "NodeClassifier") -> dict[str, Any]:
+def stage_parameters(method: "Estimator") -> dict[str, Any]:
     """Return the name and the parameters on which the embeddings depend, but for the seed."""
     own = {
         name: getattr(method, name)
@@ -53,7 +53,7 @@ def stage_parameters(method: "NodeClassifier") -> dict[str, Any]:
     return {"stage": method.first_stage, **own}
 
 
-def _embed_cached(method: "NodeClassifier", graph: Graph, seed: int) -> Embedded:
+def _embed_cached(method: "Estimator", graph: Graph, seed: int) -> Embedded:
     cache = active_cache()
     if cache is None:
         return method._embed(graph, seed)

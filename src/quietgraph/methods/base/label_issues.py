@@ -1,0 +1,211 @@
+"""What a fitted model says about labels: suspects, quality, noise, from cross-fitting."""
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from quietgraph.annotators.consensus import Consensus
+from quietgraph.annotators.next_labels import next_labels
+from quietgraph.annotators.tables import annotator_table
+from quietgraph.classify import suspect_table
+from quietgraph.classify.calibration import Calibration
+from quietgraph.classify.class_prior import mean_margin
+from quietgraph.classify.label_issues.out_of_fold import FOLDS, out_of_fold
+from quietgraph.classify.label_issues.posterior import label_posterior
+from quietgraph.classify.label_issues.suspects import (
+    check_columns,
+    cleanlab_columns,
+    for_notebooks,
+    with_votes,
+)
+from quietgraph.classify.quality import DISTRUST, Quality
+from quietgraph.data.labels import check_mask
+from quietgraph.diagnose import Diagnosis, diagnose_embedding
+from quietgraph.methods.base.assessment import (
+    Evidence,
+    assess,
+    gather_evidence,
+    out_of_fold_calibration,
+    pool_votes,
+)
+from quietgraph.methods.base.cache import Embedded
+from quietgraph.methods.base.checks import solvable
+from quietgraph.methods.base.estimator import Estimator
+from quietgraph.methods.base.labelling import beliefs_about_nodes
+from quietgraph.methods.base.task import Task
+from quietgraph.progress import stage, step_of
+from quietgraph.rng import torch_generator
+from quietgraph.types import UNKNOWN, Labels, Probabilities, Scores
+
+
+@dataclass(kw_only=True, eq=False)
+class LabelIssues(Estimator):
+    """A fitted model that cross-fits once and keeps the result."""
+
+    out_of_fold_: np.ndarray[Any, np.dtype[np.float64]] | None = field(
+        default=None, init=False, repr=False
+    )
+    votes_: dict[str, Tensor] | None = field(default=None, init=False, repr=False)
+    evidence_: Evidence | None = field(default=None, init=False, repr=False)
+    quality_: Quality | None = field(default=None, init=False, repr=False)
+    consensus_: Consensus | None = field(default=None, init=False, repr=False)  # of annotators
+    calibration_: Calibration = field(default=Calibration(), init=False, repr=False)
+
+    def suspects(self, *, columns: str = "plain") -> pd.DataFrame:
+        """Return the labelled nodes, most suspicious first, by fits that did not see their labels.
+
+        Labels that a person has verified are not among them. Where `quality()` says `do not
+        trust`, no label is called an issue, and `table.attrs["notice"]` says why.
+
+        Args:
+            columns: `plain`; `evidence` with the votes of labelled neighbours, of the nearest
+                labelled nodes and of classifiers on attributes too; `cleanlab` for cleanlab's
+                columns and order.
+        """
+        check_columns(columns)
+        quality = self.quality()
+        evidence, labels = self._evidence(), self.task_.labels
+        posterior = label_posterior(evidence.pooled, labels, evidence.noise.transition)
+        flag = quality.verdict != DISTRUST
+        verified = self.task_.verified
+        asked = labels if verified is None else labels.masked_fill(verified, UNKNOWN)
+        table = suspect_table(posterior, asked, self.classes_, flag=flag)
+        if columns == "evidence":
+            table = with_votes(table, self.votes_ or {}, self.classes_)
+        if columns == "cleanlab":
+            table = cleanlab_columns(table)
+        if not flag:
+            table.attrs["notice"] = " ".join((quality.sentences[0], *quality.advice))
+        return table if columns == "cleanlab" else for_notebooks(table)
+
+    def annotators(self) -> pd.DataFrame:
+        """Return the annotators of `fit`, best first.
+
+        Columns: annotator, answers, accuracy with its 95 % interval (accuracy_low, accuracy_high),
+        kappa, copies_classifier, is_random. See `docs/annotators.md`.
+        """
+        self._check_fitted()
+        if self.consensus_ is None:
+            self._refuse(
+                f"this {type(self).__name__} learned from labels, not from annotators. "
+                "Call fit(graph, annotations=...)."
+            )
+        return annotator_table(self.consensus_)
+
+    def next_labels(
+        self,
+        budget: int,
+        *,
+        annotator: str | None = None,
+        costs: Mapping[str, float] | None = None,
+        among: Any = None,
+    ) -> pd.DataFrame:
+        """Return which nodes to label next, or again, and by whom: a table to be filled in.
+
+        Columns: node, annotator, label (empty), action, suggested, probability, second, gain
+        (expected errors that the label removes), given (answers so far). The filled table goes to
+        `fit(annotations=...)` beside the earlier answers.
+
+        Args:
+            budget: How many labels.
+            annotator: Who is to be asked; without it whoever suits each node best.
+            costs: Of an answer by annotator; 1 where it is not said.
+            among: Mask or indices of nodes that may be asked about; by default all but those
+                whose label is verified.
+        """
+        self.quality()
+        task = self.task_
+        allowed = (
+            torch.ones_like(task.train) if among is None else check_mask(among, len(task.train))
+        )
+        allowed = allowed if task.verified is None else allowed & ~task.verified
+        return next_labels(
+            beliefs_about_nodes(self, self._evidence()),
+            self.embeddings_,
+            budget,
+            classes=self.classes_,
+            labelled=(task.labels != UNKNOWN).numpy(),
+            consensus=self.consensus_,
+            annotator=annotator,
+            costs=costs,
+            among=allowed.numpy(),
+        )
+
+    def quality(self) -> Quality:
+        """Return how far the model can be trusted, from out-of-fold predictions.
+
+        The first call of `quality()` or `suspects()` fits once per fold; later ones only read.
+        """
+        self._check_fitted()
+        if self.quality_ is None or self.out_of_fold_ is None:
+            self._check_graph_is_here()
+            task = self.task_
+            with solvable(type(self).__name__):
+                probabilities = self._out_of_fold(task)
+            self.out_of_fold_ = probabilities.numpy()
+            with stage("evidence for suspects"):
+                self.votes_ = gather_evidence(torch.from_numpy(self.embeddings_), task)
+                self.evidence_ = None
+                evidence = self._evidence()
+                self.calibration_ = out_of_fold_calibration(probabilities, evidence.noise, task)
+                self.quality_ = assess(probabilities, evidence, task, self.calibration_)
+        return self.quality_
+
+    def _evidence(self) -> Evidence:
+        """Return all evidence about the labels, pooled once after the folds were fitted."""
+        if self.evidence_ is None:
+            self.evidence_ = pool_votes(
+                torch.from_numpy(self.out_of_fold_),
+                self.votes_ or {},
+                self.task_,
+                with_nearest=not self.embeddings_use_labels,
+            )
+        return self.evidence_
+
+    def diagnose(self) -> Diagnosis:
+        """Return spectrum, kernel complexity, bound terms and the estimated label noise.
+
+        Nothing is trained: the noise is estimated from the out-of-fold evidence that `suspects()`
+        leaves, and is None before that call. Observed labels count as right here,
+        since no others are known.
+        """
+        self._check_fitted()
+        found = diagnose_embedding(
+            torch.from_numpy(self.embeddings_),
+            self.task_.labels,
+            labelled=self.task_.train,
+            features=self.classifier_features(),
+        )
+        is_assessed = self.out_of_fold_ is not None
+        return replace(found, noise_estimate=self._evidence().noise if is_assessed else None)
+
+    def _out_of_fold(self, task: Task) -> Probabilities:
+        """Return, for every labelled node, probabilities of a fit that did not see its label.
+
+        Scores of every fold have the mean margin of the whole fit: another penalty or number of
+        epochs, chosen on fewer labels, changes their scale but hardly their order.
+        """
+        fold_scores, margin = self._fold_learner(), mean_margin(self.scores_)
+        done = itertools.count()
+
+        def learn(labels: Labels) -> Scores:
+            with step_of("folds for quality", next(done), FOLDS):
+                scores = fold_scores(replace(task.without(labels == UNKNOWN), labels=labels))
+            return scores.cpu() * (margin / mean_margin(scores.cpu()))
+
+        draws = torch_generator(task.seed, "folds")
+        return out_of_fold(task.labels, learn, task.num_classes, generator=draws)
+
+    def _fold_learner(self) -> Callable[[Task], Scores]:
+        """Return what fits the labels of a fold; folds share a first stage that saw no label."""
+        if self.first_stage is None:
+            return lambda task: self._run(task).scores
+        device = self._device()
+        embedded = Embedded(torch.from_numpy(self.embeddings_), self.state_).to(device)
+        return lambda task: self._decide(embedded, task.to(device)).scores
