@@ -160,7 +160,7 @@ def test_listings_name_methods_datasets_and_version(call) -> None:
             ("fit", "--method", "gcl-lrr", "--set", "rank_ratio=2"),
             "rank_ratio must be between 0 and 1",
         ),
-        (("predict", "nowhere", "sbm"), "nowhere holds no readable model"),
+        (("predict", "nowhere", "sbm"), "nowhere is no readable model"),
         (("diagnose", "sbm", "--embeddings", "none.npy"), "none.npy holds no readable matrix"),
         (("diagnose", "sbm", "--scale", "big"), "--scale must be unit or raw"),
     ],
