@@ -1,5 +1,6 @@
 """Ensemble weights, and whether wrong labels follow the nodes' own attributes."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,11 @@ from sklearn.linear_model import LogisticRegression
 import quietgraph as qg
 from quietgraph.methods.base.task import Task
 from quietgraph.methods.quiet.candidates import Candidate, fit_candidates
-from quietgraph.methods.quiet.ensemble import ensemble_weights, errors_follow_attributes
+from quietgraph.methods.quiet.ensemble import (
+    ensemble_weights,
+    errors_follow_attributes,
+    make_ensemble,
+)
 from quietgraph.methods.quiet.features import make_features, prepare_features
 
 
@@ -65,12 +70,32 @@ def test_labels_that_are_all_predicted_say_nothing_of_errors() -> None:
 def test_weights_by_family_add_up_to_the_same_for_each_family() -> None:
     task, rows, _ = problem("symmetric", 1)
     pool = fit_candidates(rows, task, ["ridge", "logistic", "clusters"])
-    weights = ensemble_weights(pool, rows, task, temperature=0.13, by_family=True)
+    weights = ensemble_weights(pool, rows, task, temperature=0.13, family_temperature=math.inf)
     sums: dict[str, float] = {}
     for name, weight in weights.items():
         sums[pool[name].family] = sums.get(pool[name].family, 0.0) + weight
     assert sums.keys() == {each.family for each in pool.values()}
     assert list(sums.values()) == pytest.approx([1 / len(sums)] * len(sums))
+
+
+def test_families_are_weighted_by_the_accuracy_of_their_mean() -> None:
+    task, rows, _ = problem("symmetric", 1)
+    pool = fit_candidates(rows, task, ["ridge", "logistic", "clusters"])
+    weights = ensemble_weights(pool, rows, task, temperature=0.13, family_temperature=0.5)
+    labels, found = task.labels[task.validation], {}
+    for family in {each.family for each in pool.values()}:
+        own = {name: each for name, each in pool.items() if each.family == family}
+        inner = ensemble_weights(own, rows, task, temperature=0.13)
+        held_out = {kind: value[task.validation] for kind, value in rows.items()}
+        mean = make_ensemble(own, inner, rows).scores(held_out).argmax(dim=1)
+        found[family] = float((mean == labels).float().mean())
+    raw = {
+        f: math.exp((a - max(found.values())) * len(labels) ** 0.5 / 0.5) for f, a in found.items()
+    }
+    kept = {family: weight for family, weight in raw.items() if weight >= 0.01}
+    for family, weight in kept.items():
+        total = sum(value for name, value in weights.items() if pool[name].family == family)
+        assert total == pytest.approx(weight / sum(kept.values()))
 
 
 def test_weights_by_accuracy_follow_the_formula() -> None:
@@ -80,8 +105,6 @@ def test_weights_by_accuracy_follow_the_formula() -> None:
     task = Task(None, labels, ~everything, everything, 2, 0)  # type: ignore[arg-type]
     right = Candidate("own", torch.tensor([[1.0, 0], [1, 0], [0, 1], [0, 1]]), torch.zeros(2))
     worse = right._replace(weight=torch.tensor([[1.0, 0], [1, 0], [0, 1], [1, 0]]))
-    weights = ensemble_weights(
-        {"right": right, "worse": worse}, rows, task, temperature=0.5, by_family=False
-    )
+    weights = ensemble_weights({"right": right, "worse": worse}, rows, task, temperature=0.5)
     expected = np.exp(-0.25 * 2 / 0.5)
     assert weights["worse"] / weights["right"] == pytest.approx(expected)

@@ -94,7 +94,12 @@ class Ensemble:
 
 
 def ensemble_weights(
-    pool: Pool, features: dict[str, Tensor], task: Task, *, temperature: float, by_family: bool
+    pool: Pool,
+    features: dict[str, Tensor],
+    task: Task,
+    *,
+    temperature: float,
+    family_temperature: float | None = None,
 ) -> dict[str, float]:
     """Return the weight of each candidate by its accuracy on the (noisy) validation labels.
 
@@ -106,21 +111,50 @@ def ensemble_weights(
         features: Rows by kind of features [nodes, columns].
         task: Its validation labels decide.
         temperature: Smaller is sharper.
-        by_family: Compare candidates within their family only, and weight families equally.
+        family_temperature: None compares all candidates. Otherwise they are compared within their
+            family, and families by the accuracy of their mean prediction at this temperature;
+            infinity weights families equally.
     """
     accuracies = validation_accuracies(pool, features, task)
-    scale = max(temperature, 1e-6) / math.sqrt(int(task.validation.sum()))
-    groups: dict[str, dict[str, float]] = {}
+    nodes = int(task.validation.sum())
+    if family_temperature is None:
+        return _sorted(_softmax(accuracies, temperature, nodes))
+    families: dict[str, dict[str, float]] = {}
     for name, accuracy in accuracies.items():
-        groups.setdefault(pool[name].family if by_family else "", {})[name] = accuracy
-    weights: dict[str, float] = {}
-    for group in groups.values():
-        best = max(group.values())
-        raw = {name: math.exp((value - best) / scale) for name, value in group.items()}
-        kept = {name: weight for name, weight in raw.items() if weight >= _LEAST_WEIGHT}
-        total = sum(kept.values()) * len(groups)
-        weights |= {name: weight / total for name, weight in kept.items()}
+        families.setdefault(pool[name].family, {})[name] = accuracy
+    within = {family: _softmax(members, temperature, nodes) for family, members in families.items()}
+    across = dict.fromkeys(within, 1 / len(within))
+    if family_temperature < math.inf:
+        means = {
+            family: _accuracy(make_ensemble(pool, weights, features), features, task)
+            for family, weights in within.items()
+        }
+        across = _softmax(means, family_temperature, nodes)
+    return _sorted(
+        {
+            name: across[family] * weight
+            for family, weights in within.items()
+            if family in across
+            for name, weight in weights.items()
+        }
+    )
+
+
+def _softmax(accuracies: dict[str, float], temperature: float, nodes: int) -> dict[str, float]:
+    best, scale = max(accuracies.values()), max(temperature, 1e-6) / math.sqrt(nodes)
+    raw = {name: math.exp((value - best) / scale) for name, value in accuracies.items()}
+    kept = {name: weight for name, weight in raw.items() if weight >= _LEAST_WEIGHT}
+    total = sum(kept.values())
+    return {name: weight / total for name, weight in kept.items()}
+
+
+def _sorted(weights: dict[str, float]) -> dict[str, float]:
     return dict(sorted(weights.items(), key=lambda item: item[1], reverse=True))
+
+
+def _accuracy(ensemble: "Ensemble", features: dict[str, Tensor], task: Task) -> float:
+    predicted = ensemble.scores(_rows(features, task.validation)).argmax(dim=1)
+    return float((predicted == task.labels[task.validation]).float().mean())
 
 
 def validation_accuracies(pool: Pool, features: dict[str, Tensor], task: Task) -> dict[str, float]:
@@ -142,9 +176,8 @@ def errors_follow_attributes(pool: Pool, features: dict[str, Tensor], task: Task
     that depends on the class alone it sides with the prediction. A one-sided sign test decides.
     """
     validation = task.validation
-    weights = ensemble_weights(pool, features, task, temperature=0.13, by_family=True)
-    unadjusted = torch.zeros(task.num_classes, device=task.labels.device)
-    ensemble = make_ensemble(pool, weights, features, unadjusted)
+    weights = ensemble_weights(pool, features, task, temperature=0.13, family_temperature=math.inf)
+    ensemble = make_ensemble(pool, weights, features)
     predicted = ensemble.scores(_rows(features, validation)).argmax(dim=1)
     own = own_logistics(features, task)
     accuracies = validation_accuracies(own, features, task)
@@ -165,7 +198,10 @@ def _rows(features: dict[str, Tensor], nodes: Tensor) -> dict[str, Tensor]:
 
 
 def make_ensemble(
-    pool: Pool, weights: dict[str, float], features: dict[str, Tensor], adjustment: Tensor
+    pool: Pool,
+    weights: dict[str, float],
+    features: dict[str, Tensor],
+    adjustment: Tensor | None = None,
 ) -> Ensemble:
     """Return the ensemble of the weighted candidates, their scores on one scale."""
     chosen = {name: pool[name] for name in weights}
@@ -176,6 +212,8 @@ def make_ensemble(
         )
         for name, each in chosen.items()
     )
+    if adjustment is None:
+        adjustment = torch.zeros_like(members[0].bias)
     return Ensemble(members, torch.tensor(list(weights.values())), adjustment)
 
 

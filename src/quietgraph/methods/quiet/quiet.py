@@ -1,5 +1,6 @@
 """quiet: our own estimator, an ensemble of noise-aware classifiers on low-rank embeddings."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, final
 
@@ -36,7 +37,11 @@ from quietgraph.params import param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Labels, Scores
 
-_PERCEPTRON_NOISE = 0.3  # estimated fraction of wrong labels below which perceptrons are fitted
+# Estimated fraction of wrong labels below which perceptrons join and families are averaged: with
+# many wrong labels of one kind a flexible candidate fits these errors, and validation labels,
+# wrong in the same way, cannot tell.
+_LOW_NOISE = 0.3
+_FAMILY_TEMPERATURE = 0.5  # of the families' weights at low noise, as `ensemble_temperature`
 
 
 @final
@@ -76,8 +81,9 @@ class Quiet(NodeClassifier):
     )
     family_weights: str = param(
         "auto",
-        "weights of the families: by validation accuracy, equal, or (auto) equal where the "
-        "wrong labels follow the nodes' own attributes",
+        "weights of the families: none (accuracy: candidates of all families are compared), equal, "
+        "or (auto) equal where the wrong labels follow the nodes' own attributes, by accuracy "
+        "where few labels are wrong, and none elsewhere",
         choices=("auto", "accuracy", "equal"),
         after_embedding=True,
     )
@@ -121,63 +127,58 @@ class Quiet(NodeClassifier):
     ) -> tuple[Ensemble, dict[str, float]]:
         """Return the ensemble after all rounds of correction, and notes on it."""
         families = self._families(features["own"], task)
-        unadjusted = torch.zeros(task.num_classes, device=task.labels.device)
+        cheap = [family for family in families if family != "perceptron"] or families
         pool: Pool = {}
         used: list[Labels] = []  # training labels of each round
         orders: dict[str, Tensor] = {}
+        across: float | None = None  # temperature of the families' weights
 
-        def add(labels: Labels, added: list[str], count: int) -> None:
+        def add(labels: Labels, added: list[str]) -> tuple[dict[str, float], Ensemble]:
             given = replace(task, labels=labels)
-            found = fit_candidates(features, given, added, corrections=count)
+            found = fit_candidates(features, given, added, corrections=len(used))
             orders.update(class_permutations(found, features, task))
             pool.update(found | permuted(found, orders))
+            return weigh()
 
         def weigh() -> tuple[dict[str, float], Ensemble]:
-            temperature = self.ensemble_temperature
             weights = ensemble_weights(
-                pool, features, task, temperature=temperature, by_family=by_family
+                pool,
+                features,
+                task,
+                temperature=self.ensemble_temperature,
+                family_temperature=across,
             )
-            return weights, make_ensemble(pool, weights, features, unadjusted)
+            return weights, make_ensemble(pool, weights, features)
 
-        linear = [family for family in families if family != "perceptron"] or families
-        add(task.labels, linear, 0)
+        weights, ensemble = add(task.labels, cheap)
         by_family = self._weight_by_family(pool, features, task, families)
-        weights, ensemble = weigh()
-        if linear != families and self._perceptrons_join(ensemble, features, task, by_family):
-            add(task.labels, ["perceptron"], 0)
+        if by_family:
+            across = math.inf
             weights, ensemble = weigh()
-            linear = families
+        if by_family or validation_noise(ensemble.scores(features), task).rate < _LOW_NOISE:
+            if across is None and self.family_weights == "auto" and "own" not in families:
+                across = _FAMILY_TEMPERATURE
+            added = [family for family in families if family not in cheap]
+            weights, ensemble = add(task.labels, added) if added else weigh()
+            cheap = families
         used.append(task.labels)
         while len(used) <= self.correction_rounds:
             labels = correct_labels(ensemble.scores(features), task)
             if torch.equal(labels[task.train], used[-1][task.train]):
                 break
-            add(labels, linear, len(used))
-            weights, ensemble = weigh()
+            weights, ensemble = add(labels, cheap)
             used.append(labels)
         # Class frequencies of such labels are the annotator's, not the graph's.
-        adjustment = unadjusted if by_family else self._adjustment(ensemble, features, task)
+        adjustment = None if by_family else self._adjustment(ensemble, features, task)
         if self.refit:
             both = replace(task, train=task.train | task.validation)
             for count, labels in enumerate(used):
                 given = replace(both, labels=labels)
-                found = fit_candidates(features, given, linear, corrections=count)
+                found = fit_candidates(features, given, cheap, corrections=count)
                 pool |= found | permuted(found, orders)
         notes = {f"weight of {name}": weight for name, weight in weights.items()}
         notes |= {"families weighted equally": 1.0} if by_family else {}
         return make_ensemble(pool, weights, features, adjustment), notes
-
-    def _perceptrons_join(
-        self, ensemble: Ensemble, features: dict[str, Tensor], task: Task, by_family: bool
-    ) -> bool:
-        """Whether labels are clean enough for perceptrons, by the noise on validation nodes.
-
-        With many wrong labels of one kind they fit these errors, and validation labels, wrong in
-        the same way, cannot tell.
-        """
-        return (
-            by_family or validation_noise(ensemble.scores(features), task).rate < _PERCEPTRON_NOISE
-        )
 
     def _weight_by_family(
         self, pool: Pool, features: dict[str, Tensor], task: Task, families: list[str]
