@@ -125,7 +125,10 @@ class PredictionService:
         asked = parse_json(body, "A request")
         if not isinstance(asked, dict):
             raise InvalidParameterError(_FORMS)
-        names, probabilities = self._probabilities(asked)
+        try:
+            names, probabilities = self._probabilities(asked)
+        except UnicodeError:
+            raise InvalidParameterError("A request must not hold half characters.") from None
         classes = _plain(self.model.classes_)
         best = probabilities.argmax(axis=1).tolist()
         rows = zip(names, best, np.round(probabilities, 6).tolist(), strict=True)
@@ -177,7 +180,7 @@ def _are_rows(*tables: Any) -> bool:
 def _matrix(rows: Any) -> Any:
     try:
         return np.array(rows, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidParameterError("features must be rows of equally many numbers.") from None
 
 
