@@ -6,11 +6,11 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 WITH_TOOLS := $(VENV)/.installed-dev
 # One thread a process: the tests run in parallel and would fight over the cores.
-CODE := src tests benchmarks studies
+CODE := src tests benchmarks studies tools
 TEST_ENV := OMP_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-slow check format bench docs clean
+.PHONY: help demo test fuzz test-slow check format bench docs audit lock locked clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -54,6 +54,18 @@ bench: $(WITH_TOOLS) ## time and memory of one training epoch, beside a floor an
 
 docs: $(WITH_TOOLS) ## the pages and the API reference, in build/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+audit: $(WITH_TOOLS) ## known vulnerabilities of what is installed (needs a connection)
+	$(BIN)/python tools/audit.py
+
+lock: ## write requirements.lock anew after constraints.txt has changed (INDEX: of the packages)
+	$(BIN)/python tools/lock.py --index $(INDEX)
+
+locked: ## the package and what it needs, every file checked by its hash (torch: by its version)
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) torch
+	$(BIN)/pip install --quiet --no-deps --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
 
 clean: ## remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache runs

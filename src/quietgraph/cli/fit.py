@@ -1,7 +1,6 @@
 """`quietgraph fit`: learn from a noisy graph and write everything about it to a folder."""
 
 import json
-import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from quietgraph.cli.scale import (
     say_partitions,
     set_partitions,
     train_along,
+    use_threads,
 )
 from quietgraph.data.datasets import load_benchmark
 from quietgraph.data.homophily import measure_homophily
@@ -39,7 +39,7 @@ from quietgraph.methods.base.device import find_device
 from quietgraph.progress import stage
 from quietgraph.report.earlier import earlier_run
 from quietgraph.report.fit_run import FitRun
-from quietgraph.report.run_files import ANNOTATIONS_FILE
+from quietgraph.report.run_files import ANNOTATIONS_FILE, shown_command
 from quietgraph.report.write_run import check_folder, free_folder, write_run
 from quietgraph.review.run import read_decisions
 
@@ -71,9 +71,11 @@ def fit(
     distributed: bool,
     checkpoint: Path | None,
     checkpoint_minutes: float,
+    threads: int | None,
     **tables: Any,
 ) -> None:
     """Learn from a noisy graph: predictions, label issues, model, report."""
+    use_threads(threads)
     if workers > 1:
         raise typer.Exit(launch_workers(workers))
     setting = parse_noise(noise)
@@ -293,4 +295,4 @@ def _say_understood(
 
 
 def _command() -> str:
-    return shlex.join(["quietgraph", *sys.argv[1:]])
+    return shown_command(["quietgraph", *sys.argv[1:]])

@@ -54,6 +54,12 @@ FormatOption: TypeAlias = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
+ThreadsOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--threads", min=1, help="Threads of one process.", metavar="N", rich_help_panel=LARGE
+    ),
+]
 SourceArgument: TypeAlias = Annotated[
     str, typer.Argument(help="Dataset, folder of tables, or graph file.", metavar="SOURCE")
 ]

@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from quietgraph.cli.console import results, say
 from quietgraph.cli.reading import Reading
+from quietgraph.cli.scale import use_threads
 from quietgraph.data.load import is_path, load
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph import Graph
@@ -24,10 +25,12 @@ def predict(
     source: str,
     out: Path,
     data_root: str | None,
+    threads: int | None,
     as_json: bool,
     **tables: Any,
 ) -> None:
     """Predict the labels of all nodes of a graph with a fitted model."""
+    use_threads(threads)
     folder = model_dir / "model" if (model_dir / "model").is_dir() else model_dir
     model = load_model(folder)
     reading = Reading.of(**tables)

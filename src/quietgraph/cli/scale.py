@@ -1,6 +1,7 @@
 """How large a fit is done: in partitions, by several processes, with checkpoints."""
 
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +9,9 @@ from pathlib import Path
 
 import torch
 from rich.markup import escape
+from threadpoolctl import threadpool_limits
 
+from quietgraph.bench.engines.worker import end_with_parent
 from quietgraph.cli.console import say
 from quietgraph.embed.scale.checkpoint import Checkpoints, use_checkpoints
 from quietgraph.embed.scale.distributed import ALONE, World, join_world
@@ -20,6 +23,13 @@ from quietgraph.methods.low_rank.contrast import LowRankContrast
 from quietgraph.params import parameters
 
 _RESTARTS = 3  # after a worker has died
+
+
+def use_threads(count: int | None) -> None:
+    """Compute with so many threads, in torch and in the libraries below numpy; None: as it is."""
+    if count is not None:
+        torch.set_num_threads(count)
+        threadpool_limits(count)
 
 
 def newer_of(partitions: str, parts: str | None) -> str:
@@ -110,11 +120,16 @@ def launch_workers(count: int) -> int:
 
     A worker that dies takes the others with it, and all start again from the last checkpoint.
     """
-    from torch.distributed.elastic.multiprocessing.errors import (  # noqa: PLC0415  (slow)
+    from torch.distributed.elastic.multiprocessing import (  # noqa: PLC0415  (slow)
+        DefaultLogsSpecs,
+        SignalException,
+    )
+    from torch.distributed.elastic.multiprocessing.errors import (  # noqa: PLC0415
         ChildFailedError,
     )
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch  # noqa: PLC0415
 
+    logs = tempfile.TemporaryDirectory(prefix="quietgraph-workers-")
     config = LaunchConfig(
         min_nodes=1,
         max_nodes=1,
@@ -125,11 +140,16 @@ def launch_workers(count: int) -> int:
         max_restarts=_RESTARTS,
         monitor_interval=0.5,
         start_method="spawn",
+        logs_specs=DefaultLogsSpecs(log_dir=logs.name),
     )
     threads = max(1, torch.get_num_threads() // count)
     try:
         arguments = _worker_arguments(sys.argv[1:])
-        codes: dict[int, int] = elastic_launch(config, work)(arguments, threads)
+        with logs:
+            codes: dict[int, int] = elastic_launch(config, work)(arguments, threads)
+    except SignalException as error:  # Ctrl-C or SIGTERM: the launcher has ended its workers
+        say("stopped.")
+        return 128 + int(error.sigval)
     except ChildFailedError as error:
         first = escape(str(error.get_first_failure()[1]))  # it may hold brackets
         say(f"[red]error:[/] a worker failed {_RESTARTS + 1} times: {first}")
@@ -141,6 +161,7 @@ def work(arguments: list[str], threads: int) -> int:
     """Carry out the command in one worker; a user's mistake is an exit code, not a failure."""
     from quietgraph.cli.app import main  # noqa: PLC0415  (a fresh process)
 
+    end_with_parent()
     torch.set_num_threads(threads)
     sys.argv = ["quietgraph", *arguments]
     try:

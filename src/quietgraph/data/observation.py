@@ -149,7 +149,7 @@ class Observation:
         words = [f"{int(changed.sum()) - dropped} labels corrected"]
         words += [f"{int((verified & ~changed).sum())} kept"] if (verified & ~changed).any() else []
         words += [f"{dropped} dropped"] if dropped else []
-        corrected = self.relabel(codes, f"{', '.join(words)} by {corrections.path}")
+        corrected = self.relabel(codes, f"{', '.join(words)} by {corrections.path.name}")
         return replace(corrected, verified=(self.verified & ~changed) | verified)
 
     def drop(self, suspects: pd.DataFrame, count: int) -> "Observation":

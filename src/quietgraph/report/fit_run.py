@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+import torch
 
 from quietgraph.bench.protocol import versions
 from quietgraph.bench.variant import settings_words
@@ -16,6 +17,7 @@ from quietgraph.graph.io import Corrections
 from quietgraph.graph.io.raw import id_key
 from quietgraph.methods import NodeClassifier, method_name
 from quietgraph.report.evidence import Evidence
+from quietgraph.report.run_files import shown_path
 
 LONGEST_QUEUE: Final = 5_000  # labels to review
 _REVIEWER: Final = "reviewer"
@@ -141,7 +143,7 @@ class FitRun:
         graph, table = self.observation.graph, self.suspects
         understood = self.observation.understood
         return {
-            "source": self.source,
+            "source": shown_path(self.source),
             "method": method_name(type(self.model)),
             "parameters": self.model.get_params(),
             "settings": self.settings(self.model),
@@ -171,5 +173,6 @@ class FitRun:
             "chosen": self.model.notes_,
             "comparison": self.comparison(),
             "seconds_fit": self.model.seconds_,
+            "threads": torch.get_num_threads(),
             "versions": dict(versions()),
         }

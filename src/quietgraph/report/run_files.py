@@ -1,6 +1,8 @@
 """The files of a run folder by name, and the command that goes on from there."""
 
 import shlex
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 RUN_FILE: Final = "run.json"
@@ -37,3 +39,25 @@ def next_command(command: str, file: str) -> str:
         if not word.startswith(tuple(f"{option}=" for option in _WITH_VALUE)):
             kept.append(word)
     return shlex.join([*kept, "--verified", file])
+
+
+def shown_path(text: str) -> str:
+    """Return a path without where it is on this machine: below here as it is from here, else named.
+
+    What is no absolute path is returned as it is.
+    """
+    path = Path(text)
+    if not path.is_absolute():
+        return text
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else path.name
+
+
+def shown_command(words: Sequence[str]) -> str:
+    """Return a command as it can be passed on: without absolute paths."""
+    shown = []
+    for word in words:
+        option, sign, value = word.partition("=")
+        is_option = option.startswith("--") and sign
+        shown.append(f"{option}={shown_path(value)}" if is_option else shown_path(word))
+    return shlex.join(shown)

@@ -22,7 +22,7 @@ ONE_THREAD = dict.fromkeys(
 
 def work(pipe: "Connection[Any, Any]") -> None:
     """Carry out the runs that come through the pipe until the parent goes away."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     while True:
         try:
             run = pipe.recv()
@@ -46,8 +46,12 @@ def carry_out(run: Run) -> Record:
         return failure(run, status, _sentence(error), time.perf_counter() - clock)
 
 
-def _end_with_parent() -> None:
-    """End this process when its parent is gone, also in the middle of a run."""
+def end_with_parent() -> None:
+    """Let this process end when its parent is gone, also in the middle of a run."""
+    threading.Thread(target=_wait_for_end_of_parent, daemon=True).start()
+
+
+def _wait_for_end_of_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -16,6 +16,7 @@ from quietgraph.cli.options import (
     RootOption,
     SourceArgument,
     TableOptions,
+    ThreadsOption,
 )
 
 commands = typer.Typer()
@@ -153,5 +154,6 @@ def fit(  # noqa: PLR0917
     distributed: DistributedOption = False,
     checkpoint: CheckpointOption = None,
     checkpoint_minutes: MinutesOption = 5.0,
+    threads: ThreadsOption = None,
 ) -> None:
     """Learn from a noisy graph: predictions, label issues, model, report."""

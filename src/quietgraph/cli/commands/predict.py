@@ -11,6 +11,7 @@ from quietgraph.cli.options import (
     RootOption,
     SourceArgument,
     TableOptions,
+    ThreadsOption,
 )
 
 commands = typer.Typer()
@@ -32,5 +33,6 @@ def predict(  # noqa: PLR0917
     ),
     data_root: RootOption = None,
     as_json: JsonOption = False,
+    threads: ThreadsOption = None,
 ) -> None:
     """Predict the labels of all nodes of a graph with a fitted model."""

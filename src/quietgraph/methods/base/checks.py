@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from quietgraph.errors import InvalidGraphError, QuietgraphError, UnreadableFileError
+from quietgraph.rng import deterministic_sums
 from quietgraph.types import Embeddings, Scores
 
 _SCALE: Final = "Scale features and edge weights to about 1, or choose another method."
@@ -25,9 +26,10 @@ def check_answer(scores: Scores, embeddings: Embeddings, method: str) -> None:
 
 @contextmanager
 def solvable(method: str) -> Iterator[None]:
-    """Turn a system of equations without a solution into a sentence about the graph."""
+    """Compute in one order of sums; a system without a solution is a sentence about the graph."""
     try:
-        yield
+        with deterministic_sums():
+            yield
     except (torch.linalg.LinAlgError, np.linalg.LinAlgError) as error:  # type: ignore[attr-defined]
         raise InvalidGraphError(
             f"{method} cannot solve its equations for the numbers of this graph. {_SCALE}"
