@@ -95,11 +95,15 @@ class Quality:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the statement that `to_dict` wrote."""
+        """Return the statement that `to_dict` wrote; ValueError where something else did."""
         values: dict[str, Any] = {
             name: tuple(v) if isinstance(v, list) else v for name, v in plain.items()
         }
         values["coverage"] = tuple(Coverage(**row) for row in plain["coverage"])
+        words = (plain["verdict"], *plain["sentences"], *plain["advice"])
+        is_told = type(values["sentences"]) is tuple and len(values["sentences"]) > 0
+        if not is_told or not all(type(one) is str for one in words):
+            raise ValueError("the statement of quality has no sentences")
         return cls(**values)
 
 
