@@ -161,3 +161,21 @@ def test_a_single_annotator_keeps_its_labels_until_a_person_verifies_some() -> N
     checked = replace(observed, codes=codes, verified=verified)
     share = float((codes == reference.codes)[known].double().mean())
     assert accuracy(checked) > share + 0.03
+
+
+def test_nothing_is_said_of_an_annotator_whom_nobody_checks() -> None:
+    clean, reference = load_benchmark("digits", seed=0)
+    setting = parse_noise("annotators:1:reader0.7")
+    observed = apply_noise(clean, setting, seed=0, reference=reference)
+    row = annotator_table(find_consensus(observed, seed=0)).iloc[0]
+    assert row["checked"] == 0
+    assert np.isnan(row["accuracy"])
+    assert not row["is_random"]
+    codes, verified = observed.codes.clone(), torch.zeros_like(observed.known)
+    verified[observed.known.nonzero().squeeze(1)[::3]] = True
+    codes[verified] = reference.codes[verified]
+    row = annotator_table(
+        find_consensus(replace(observed, codes=codes, verified=verified), seed=0)
+    ).iloc[0]
+    assert row["checked"] == int(verified.sum())
+    assert row["accuracy_low"] < 0.7 < row["accuracy_high"]

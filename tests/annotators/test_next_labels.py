@@ -24,14 +24,14 @@ def chosen_slowly(uncertainty: np.ndarray, rows: np.ndarray, budget: int) -> lis
         gains = []
         for node in range(len(rows)):
             use = [
-                1.0 if other == node else max(float(unit[node] @ unit[other]), 0.0) ** 8
+                1.0 if other == node else max(float(unit[node] @ unit[other]), 0.0) ** 16
                 for other in range(len(rows))
             ]
             gains.append(-1.0 if node in found else float(np.dot(use, left)))
         best = int(np.argmax(gains))
         found.append(best)
         for other in range(len(rows)):
-            use = 1.0 if other == best else max(float(unit[best] @ unit[other]), 0.0) ** 8
+            use = 1.0 if other == best else max(float(unit[best] @ unit[other]), 0.0) ** 16
             left[other] *= 1 - use
     return found
 

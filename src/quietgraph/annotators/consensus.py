@@ -39,6 +39,7 @@ class Consensus:
         copying: Fraction of answers of each annotator that follow the classifier [annotators].
         prior: Out-of-fold probabilities of the classifier, 0 without an answer [nodes, classes].
         weight: Of the classifier beside the answers.
+        checked: Answers on nodes that have another one, or a verified label [answers] bool.
     """
 
     answers: Annotations
@@ -47,6 +48,7 @@ class Consensus:
     copying: _Array
     prior: _Array
     weight: float
+    checked: _Array
 
     @property
     def labels(self) -> Labels:
@@ -101,7 +103,7 @@ def find_consensus(observation: Observation, *, seed: int, rounds: int = _ROUNDS
             trusted=trusted,
             anchors=_anchors(answers, trusted, chances),
         )
-    return _result(answers, fit, chances, weight)
+    return _result(answers, fit, chances, weight, trusted)
 
 
 def resolve_annotations(
@@ -123,10 +125,12 @@ def with_consensus(observation: Observation, consensus: Consensus) -> Observatio
     return replace(observation, codes=codes)
 
 
-def _result(answers: Annotations, fit: CrowdFit, chances: _Array, weight: float) -> Consensus:
+def _result(
+    answers: Annotations, fit: CrowdFit, chances: _Array, weight: float, checked: _Array
+) -> Consensus:
     there = answers.answered.numpy()[:, None]
     posterior, prior = fit.posterior * there, chances * there
-    return Consensus(answers, posterior, fit.matrices, fit.copying, prior, weight)
+    return Consensus(answers, posterior, fit.matrices, fit.copying, prior, weight, checked)
 
 
 def _answers(observation: Observation) -> Annotations:

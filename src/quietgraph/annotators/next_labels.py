@@ -11,7 +11,7 @@ from quietgraph.annotators.tables import annotator_table
 from quietgraph.errors import InvalidParameterError, UnknownNameError
 
 PERSON: Final = "person"  # who is asked where nobody has answered so far
-_SHARPNESS: Final = 8.0  # power of the cosine: how fast a label's use falls off with distance
+_SHARPNESS: Final = 16.0  # power of the cosine: how fast a label's use falls off with distance
 _MOST_NODES: Final = 3_000  # that are compared with one another, the most uncertain ones
 _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -21,7 +21,7 @@ def choose_nodes(
 ) -> tuple[_Array, _Array]:
     """Return the nodes whose labels remove the most uncertainty for their cost, best first.
 
-    A label removes the uncertainty of its own node, and of node j the fraction cos(i, j)^8 in the
+    A label removes the uncertainty of its own node, and of node j the fraction cos(i, j)^16 in the
     embedding, so a node in a dense and uncertain region is worth more than an outlier. Chosen one
     after the other: what the first label removes counts no more for the second.
 
@@ -143,7 +143,7 @@ def _whom(
     if consensus is not None:
         table = annotator_table(consensus).set_index("annotator")
         known = len(consensus.answers.names)
-        merit[:known] = table["kappa"][list(consensus.answers.names)].clip(lower=1e-3)
+        merit[:known] = table["kappa"][list(consensus.answers.names)].fillna(0.5).clip(lower=1e-3)
         free[consensus.answers.nodes, consensus.answers.annotators] = False
     if annotator is not None:
         free[:, [place for place, name in enumerate(names) if name != annotator]] = False

@@ -8,7 +8,7 @@ from quietgraph.annotators.consensus import Consensus
 from quietgraph.data.annotations import Annotations
 
 _OF_ANSWERS: Final = ("nodes", "annotators", "labels", "confidences", "ranks")
-_OF_CONSENSUS: Final = ("posterior", "matrices", "copying", "prior")
+_OF_CONSENSUS: Final = ("posterior", "matrices", "copying", "prior", "checked")
 _UNSAID: Final = -1.0  # a file holds finite numbers only
 _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 

@@ -20,33 +20,35 @@ _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 def annotator_table(consensus: Consensus) -> pd.DataFrame:
     """Return the annotators, best first.
 
-    Columns: annotator, answers, accuracy (estimated), accuracy_low and accuracy_high (95 %
-    interval), kappa (accuracy beyond what the same answers in random order would reach: 0 random,
-    1 perfect), copies_classifier (fraction of answers that follow attributes as the classifier
-    does), is_random (kappa is surely below 0.2).
+    Columns: annotator, answers, checked (answers on nodes that others answered too, or with a
+    verified label), accuracy (estimated on these), accuracy_low and accuracy_high (95 % interval),
+    kappa (accuracy beyond what the same answers in random order would reach: 0 random, 1 perfect),
+    copies_classifier (fraction of answers that follow attributes as the classifier does), is_random
+    (kappa is surely below 0.2). Of an annotator whom nobody checks nothing is said: NaN.
     """
     answers, posterior = consensus.answers, consensus.posterior
-    right = posterior[answers.nodes, answers.labels]
-    sizes = answers.counts
-    sums = np.bincount(answers.annotators, right, len(sizes))
-    doubts = np.bincount(answers.annotators, right * (1 - right), len(sizes))
-    common = right.mean()
+    right, who = posterior[answers.nodes, answers.labels], answers.annotators
+    count, checked = len(answers.names), consensus.checked
+    sizes = np.bincount(who, checked, count)
+    sums = np.bincount(who, right * checked, count)
+    doubts = np.bincount(who, right * (1 - right) * checked, count)
+    common = sums.sum() / max(float(sizes.sum()), 1.0)
     accuracy = (sums + _PRIOR * common) / (sizes + _PRIOR)
     # Sampling of the nodes, and that no true label is known.
     variance = accuracy * (1 - accuracy) / (sizes + _PRIOR + 1) + doubts / np.square(sizes + _PRIOR)
     low, high = _interval(accuracy, variance)
     chance = _chance(consensus)
     kappa, upper = ((value - chance) / (1 - chance) for value in (accuracy, high))
+    unknown = sizes == 0
+    told = {"accuracy": accuracy, "accuracy_low": low, "accuracy_high": high, "kappa": kappa}
     table = pd.DataFrame(
         {
             "annotator": answers.names,
-            "answers": sizes,
-            "accuracy": accuracy,
-            "accuracy_low": low,
-            "accuracy_high": high,
-            "kappa": kappa,
-            "copies_classifier": consensus.copying,
-            "is_random": upper < _RANDOM,
+            "answers": answers.counts,
+            "checked": sizes.astype(int),
+            **{name: np.where(unknown, np.nan, value) for name, value in told.items()},
+            "copies_classifier": np.where(unknown, np.nan, consensus.copying),
+            "is_random": (upper < _RANDOM) & ~unknown,
         }
     )
     return table.sort_values("accuracy", ascending=False, kind="stable", ignore_index=True)

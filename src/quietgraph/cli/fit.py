@@ -253,9 +253,11 @@ def _print_annotators(run: FitRun) -> None:
         return
     table = Table("annotator", "answers", "accuracy", "95 % interval", "note")
     for row in rows:
-        interval = f"{row['accuracy_low']:.2f} to {row['accuracy_high']:.2f}"
-        note = "random" if row["is_random"] else ""
-        accuracy = f"{row['accuracy']:.3f}"
+        accuracy, interval, note = "", "", "nobody checks it"
+        if row["accuracy"] is not None:
+            accuracy = f"{row['accuracy']:.3f}"
+            interval = f"{row['accuracy_low']:.2f} to {row['accuracy_high']:.2f}"
+            note = "random" if row["is_random"] else ""
         table.add_row(escape(row["annotator"]), str(row["answers"]), accuracy, interval, note)
     results.print(table)
 

@@ -132,11 +132,17 @@ class FitRun:
         )
 
     def annotators(self) -> list[dict[str, Any]]:
-        """Return one row per annotator, best first; none where labels were learned from."""
+        """Return one row per annotator, best first; what is not known is None.
+
+        None at all where labels were learned from.
+        """
         if self.model.consensus_ is None:
             return []
         rows = self.model.annotators().to_dict("records")
-        return [{str(name): value for name, value in row.items()} for row in rows]
+        return [
+            {str(name): None if value != value else value for name, value in row.items()}  # noqa: PLR0124
+            for row in rows
+        ]
 
     def facts(self) -> dict[str, Any]:
         """Return everything that made this run and came of it, as plain JSON values."""
