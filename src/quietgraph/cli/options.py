@@ -60,6 +60,18 @@ ThreadsOption: TypeAlias = Annotated[
         "--threads", min=1, help="Threads of one process.", metavar="N", rich_help_panel=LARGE
     ),
 ]
+HostOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        help="Address to listen on; 0.0.0.0 for others.", metavar="HOST", rich_help_panel=SERVER
+    ),
+]
+PortOption: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        min=0, max=65535, help="0 takes any free one.", metavar="N", rich_help_panel=SERVER
+    ),
+]
 SourceArgument: TypeAlias = Annotated[
     str, typer.Argument(help="Dataset, folder of tables, or graph file.", metavar="SOURCE")
 ]

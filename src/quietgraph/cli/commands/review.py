@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from quietgraph.cli.deferred import deferred
-from quietgraph.cli.options import FLAG, SERVER
+from quietgraph.cli.options import FLAG, SERVER, HostOption, PortOption
 
 commands = typer.Typer()
 
@@ -21,18 +21,8 @@ def review(  # noqa: PLR0917
     run_dir: Annotated[
         Path, typer.Argument(help="A run folder written by fit.", metavar="RUN_DIR")
     ],
-    host: Annotated[
-        str,
-        typer.Option(
-            help="Address to listen on; 0.0.0.0 for others.", metavar="HOST", rich_help_panel=SERVER
-        ),
-    ] = "127.0.0.1",
-    port: Annotated[
-        int,
-        typer.Option(
-            min=0, max=65535, help="0 takes any free one.", metavar="N", rich_help_panel=SERVER
-        ),
-    ] = 8470,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 8470,
     reviewer: Annotated[
         str, typer.Option(help="Your name; without it the page asks.", metavar="NAME")
     ] = "",

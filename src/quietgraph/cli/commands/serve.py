@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from quietgraph.cli.deferred import deferred
-from quietgraph.cli.options import SERVER, JsonOption
+from quietgraph.cli.options import SERVER, HostOption, JsonOption, PortOption
 
 commands = typer.Typer()
 
@@ -20,18 +20,8 @@ def serve(  # noqa: PLR0917
     model_dir: Annotated[
         Path, typer.Argument(help="A run or model folder written by fit.", metavar="MODEL_DIR")
     ],
-    host: Annotated[
-        str,
-        typer.Option(
-            help="Address to listen on; 0.0.0.0 for others.", metavar="HOST", rich_help_panel=SERVER
-        ),
-    ] = "127.0.0.1",
-    port: Annotated[
-        int,
-        typer.Option(
-            min=0, max=65535, help="0 takes any free one.", metavar="N", rich_help_panel=SERVER
-        ),
-    ] = 8480,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 8480,
     rate: Annotated[
         float,
         typer.Option(
