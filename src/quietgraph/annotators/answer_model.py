@@ -95,15 +95,15 @@ class AnswerModel:
         """
         answers, classes = self.answers, posterior.shape[1]
         beliefs = posterior[answers.nodes]
-        told = beliefs if self.trusted is None else beliefs * self.trusted[:, None]
-        own = told if copied is None else told * (1 - copied)
+        counted = beliefs if self.trusted is None else beliefs * self.trusted[:, None]
+        own = counted if copied is None else counted * (1 - copied)
         counts = (self.sums @ own).reshape(-1, classes, classes).transpose(0, 2, 1)
         counts = counts.reshape(len(answers.names), -1, classes, classes)
         elsewhere = 0.0 if self.anchors is None else self.anchors
         matrices = shrunk_matrices(counts.sum(axis=1) + elsewhere)
         local = local_matrices(counts, matrices).reshape(-1, classes, classes)
         likelihood = local[self.cells, :, answers.labels]
-        copying = self._copying(told, told - own, is_start=copied is None)
+        copying = self._copying(counted, counted - own, is_start=copied is None)
         if self.classifier is not None:
             share = copying[answers.annotators][:, None]
             said = share * self.classifier[answers.nodes, answers.labels][:, None]
@@ -111,14 +111,14 @@ class AnswerModel:
             copied = said / likelihood
         logs = np.log(likelihood)
         if self.hints is not None:
-            logs += self.hints.log_likelihood(answers, beliefs, told)
+            logs += self.hints.log_likelihood(answers, beliefs, counted)
         return Estimate(logs, matrices, copying, copied)
 
-    def _copying(self, told: _Array, copies: _Array, *, is_start: bool) -> _Array:
+    def _copying(self, counted: _Array, copies: _Array, *, is_start: bool) -> _Array:
         answers, count = self.answers, len(self.answers.names)
         if self.classifier is None:
             return np.zeros(count)
-        sizes = np.bincount(answers.annotators, told.sum(axis=1), count)
+        sizes = np.bincount(answers.annotators, counted.sum(axis=1), count)
         found: _Array = _COPY_START * sizes
         if not is_start:
             found = np.bincount(answers.annotators, copies.sum(axis=1), count)

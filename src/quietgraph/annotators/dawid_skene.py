@@ -81,7 +81,7 @@ def prior_weight(evidence: _Array, log_prior: _Array) -> float:
     """Return the weight w of a prior under which the answers are likeliest.
 
     Maximises the sum over nodes of log sum_k softmax(w log_prior)_k P(answers | k): below 1 where
-    the prior is too sure of itself, 0 where it tells nothing.
+    the prior is overconfident, 0 where it carries no information.
 
     Args:
         evidence: log P(answers | class) of nodes with answers [nodes, classes].

@@ -1,4 +1,4 @@
-"""What annotators say beside a label: how sure they are, which class comes second.
+"""What annotators say beside a label: their confidence, and which class comes second.
 
 How often that is right is estimated for each annotator, never taken from what the annotator says.
 """
@@ -23,7 +23,7 @@ class Hints:
     """What answers say beside their label.
 
     Attributes:
-        cells: Annotator and kind of answer (how sure, or how many classes were named) [answers].
+        cells: Annotator and kind of answer (confidence, or how many classes were named) [answers].
         places: Of every class: 0 the label, 1 second, 2 later, 3 not named [answers, classes].
         sizes: How many classes are at the place of each class [answers, classes].
         indicator: Sums over the answers of a cell [cells, answers].
@@ -34,7 +34,7 @@ class Hints:
     sizes: _Array
     indicator: Any
 
-    def log_likelihood(self, answers: Annotations, beliefs: _Array, told: _Array) -> _Array:
+    def log_likelihood(self, answers: Annotations, beliefs: _Array, counted: _Array) -> _Array:
         """Return log P(hints | true class) [answers, classes].
 
         P(kind | label right) for the label; for other classes P(kind | label wrong) times the
@@ -43,27 +43,27 @@ class Hints:
         Args:
             answers: Of all annotators.
             beliefs: Posterior of the true class of each answer's node [answers, classes].
-            told: The same, 0 for answers that are not to be learned from [answers, classes].
+            counted: The same, 0 for answers that are not to be learned from [answers, classes].
         """
         rows = np.arange(len(beliefs))
-        right = told[rows, answers.labels]
-        wrong = told.sum(axis=1) - right
-        sure, unsure = (self._frequency(weight)[self.cells] for weight in (right, wrong))
-        placed = np.take_along_axis(self._places(told), self.places, axis=1) / self.sizes
-        factor = unsure[:, None] * placed * (beliefs.shape[1] - 1)
-        factor[rows, answers.labels] = sure
+        right = counted[rows, answers.labels]
+        wrong = counted.sum(axis=1) - right
+        if_right, if_wrong = (self._frequency(weight)[self.cells] for weight in (right, wrong))
+        placed = np.take_along_axis(self._places(counted), self.places, axis=1) / self.sizes
+        factor = if_wrong[:, None] * placed * (beliefs.shape[1] - 1)
+        factor[rows, answers.labels] = if_right
         return np.asarray(np.log(np.maximum(factor, _LEAST)))
 
-    def _places(self, told: _Array) -> _Array:
+    def _places(self, counted: _Array) -> _Array:
         """Return the probability of each place of the true class, if not the first [answers, 4]."""
-        mass = np.stack([(told * (self.places == one)).sum(axis=1) for one in (1, 2, 3)], axis=1)
+        mass = np.stack([(counted * (self.places == one)).sum(axis=1) for one in (1, 2, 3)], axis=1)
         room = np.stack([(self.places == one).sum(axis=1) for one in (1, 2, 3)], axis=1)
         even = room / np.maximum(room.sum(axis=1, keepdims=True), 1)
         counts = np.maximum(np.asarray(self.indicator.sum(axis=1)), 1).reshape(-1, 1)
         seen = self.indicator @ mass + _PRIOR * (self.indicator @ even) / counts
         found = seen[self.cells] * (room > 0)
         found /= np.maximum(found.sum(axis=1, keepdims=True), _LEAST)
-        return np.concatenate([np.ones((len(told), 1)), found], axis=1)
+        return np.concatenate([np.ones((len(counted), 1)), found], axis=1)
 
     def _frequency(self, weight: _Array) -> _Array:
         """Return how often each kind of answer occurs among the answers of its annotator."""
@@ -77,13 +77,13 @@ def hints_of(answers: Annotations) -> Hints | None:
     """Return the hints of the answers; None where there are only labels."""
     classes = len(answers.classes)
     named = (answers.ranks < classes).sum(axis=1)
-    told = ~np.isnan(answers.confidences)
-    if not told.any() and (named <= 1).all():
+    stated = ~np.isnan(answers.confidences)
+    if not stated.any() and (named <= 1).all():
         return None
     kinds = np.minimum(named, 3)  # of annotators without confidences
-    for who in np.unique(answers.annotators[told]):
+    for who in np.unique(answers.annotators[stated]):
         mine = np.flatnonzero(answers.annotators == who)
-        said = mine[told[mine]]
+        said = mine[stated[mine]]
         edges = np.quantile(answers.confidences[said], np.arange(1, _BINS) / _BINS)
         kinds[mine] = _BINS
         kinds[said] = np.searchsorted(edges, answers.confidences[said], side="left")

@@ -28,7 +28,7 @@ class Annotations:
         nodes: Position of the node that each answer is about [answers].
         annotators: Who gave it, as a position in `names` [answers].
         labels: Class code of the answer [answers].
-        confidences: How sure the annotator was, 0 to 1; NaN where it is not said [answers].
+        confidences: Confidence of the annotator, 0 to 1; NaN where it is not said [answers].
         ranks: Place of every class in the annotator's ranking, 0 = the answer itself, as many as
             there are classes = not named [answers, classes].
     """

@@ -115,8 +115,8 @@ def _answers(  # noqa: PLR0917
         return generator.integers(num_classes, size=len(codes))
     accuracy = _accuracy(member)
     if member.startswith("reader"):
-        told = annotator_labels(features, true, labelled, 1 - accuracy, generator=generator)
-        return told.numpy()
+        answers = annotator_labels(features, true, labelled, 1 - accuracy, generator=generator)
+        return answers.numpy()
     weights = generator.random((num_classes, num_classes))
     np.fill_diagonal(weights, 0)
     matrix = (1 - accuracy) * weights / weights.sum(axis=1, keepdims=True)

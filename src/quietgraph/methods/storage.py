@@ -172,10 +172,10 @@ def _restore(model: NodeClassifier, facts: dict[str, Any], tensors: dict[str, An
     model.state_ = _named(tensors, "state.")
     model.history_, model.notes_ = facts["history"], facts["notes"]
     model.seconds_ = facts["seconds"]
-    told = facts.get("calibration", {})
-    model.calibration_ = Calibration(**{name: float(value) for name, value in told.items()})
+    stored = facts.get("calibration", {})
+    model.calibration_ = Calibration(**{name: float(value) for name, value in stored.items()})
     if not all(0 < value < math.inf for value in asdict(model.calibration_).values()):
-        raise ValueError(f"calibration is {told}")
+        raise ValueError(f"calibration is {stored}")
     quality = facts.get("quality")
     model.quality_ = None if quality is None else Quality.from_dict(quality)
     probabilities = tensors.get("out_of_fold")

@@ -47,5 +47,5 @@ def draw_calibration(
 
 
 def line_style(index: int) -> dict[str, Any]:
-    """Return colour and dashes of a line, told apart also in print."""
+    """Return colour and dashes of a line, distinguishable also in print."""
     return {"color": COLOURS[index % 4], "linestyle": _DASHES[index % 4], "linewidth": 1.8}

@@ -180,18 +180,18 @@ async def _say_error(_: Request, error: Exception) -> Response:
 
 async def _read_decision(request: Request) -> dict[str, str]:
     """Return node, reviewer, choice and label of a decision."""
-    told = parse_json(
+    sent = parse_json(
         await read_body(request, largest=_LARGEST_BODY, what="A decision"), "A decision"
     )
     names = ("node", "reviewer", "choice", "label")
     try:
-        told = {"label": "", **told}
-        "".join(told[name] for name in names).encode()  # no text holds half a character
+        sent = {"label": "", **sent}
+        "".join(sent[name] for name in names).encode()  # no text holds half a character
     except (ValueError, TypeError, KeyError):
         raise InvalidParameterError(
             "A decision must be JSON with the texts node, reviewer and choice."
         ) from None
-    return {name: told[name] for name in names}
+    return {name: sent[name] for name in names}
 
 
 def _refused_origin(request: Request) -> tuple[int, str]:
