@@ -17,7 +17,7 @@ from selenium.webdriver.chrome.service import Service
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from quietgraph.report.fit_run import write_run
+from quietgraph.report.write_run import write_run
 from report_problem import large_run
 
 FLAGS = (
