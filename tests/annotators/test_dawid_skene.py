@@ -131,3 +131,17 @@ def test_the_weight_of_a_prior_that_says_nothing_is_zero() -> None:
     good = np.log(np.where(np.arange(3) == said[:, None], 0.8, 0.1))
     assert prior_weight(found.evidence, noise) <= 0.125
     assert prior_weight(found.evidence, good) == pytest.approx(1, abs=0.3)
+
+
+def test_a_few_checked_answers_that_are_wrong_do_not_turn_all_others_over() -> None:
+    draws = np.random.default_rng(0)
+    first = draws.integers(4, size=200)
+    ranking = [[label, (label + 1) % 4] for label in first]
+    table = pd.DataFrame({"node": range(200), "annotator": "llm", "ranking": pd.Series(ranking)})
+    answers = read_annotations(table, range(200), range(4))
+    checked, log_prior = np.arange(200) < 4, np.zeros((200, 4))
+    log_prior[:4] = -50.0
+    log_prior[np.arange(4), (first[:4] + 1) % 4] = 0.0  # the second choice was right four times
+    anchors = 100 * np.where(np.eye(4), 0.8, 0.2 / 3)[None] / 4
+    fit = dawid_skene(answers, log_prior, trusted=checked, anchors=anchors)
+    assert (fit.posterior.argmax(axis=1) == first)[4:].mean() > 0.9

@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 
 from quietgraph.data.annotations import Annotations
 
-_PRIOR: Final = 4.0  # answers
+_PRIOR: Final = 20.0  # answers
 _BINS: Final = 4  # of the confidences of an annotator
 _KINDS: Final = _BINS + 1
 _LEAST: Final = 1e-12
@@ -66,10 +66,13 @@ class Hints:
         return np.concatenate([np.ones((len(counted), 1)), found], axis=1)
 
     def _frequency(self, weight: _Array) -> _Array:
-        """Return how often each kind of answer occurs among the answers of its annotator."""
+        """Return how often each kind of answer occurs among the answers of its annotator.
+
+        Drawn towards all answers of the annotator, right or wrong, so that few of them tell little.
+        """
         kinds = (self.indicator @ weight).reshape(-1, _KINDS)
-        common = kinds.sum(axis=0) + _LEAST
-        kinds = kinds + _PRIOR * common / common.sum()
+        every = np.asarray(self.indicator.sum(axis=1)).reshape(-1, _KINDS) + _LEAST
+        kinds = kinds + _PRIOR * every / every.sum(axis=1, keepdims=True)
         return np.asarray(kinds / kinds.sum(axis=1, keepdims=True)).ravel()
 
 
