@@ -28,6 +28,7 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
 ]
 SIZES = (0, 3_000)  # bytes after which a write fails
+PAPER = ("paper", "classification", "--no-run", "--budget", "smoke")
 FIT = ("fit", "tables", "--method", "gcn", "--set", "epochs=1", "--overwrite")
 
 
@@ -65,6 +66,11 @@ COMMANDS = {
     "bench table": Command(
         ("bench", "table", "--store", "runs.sqlite", "--format", "csv", "--out", "table.csv"),
         "table.csv",
+        check_table,
+    ),
+    "paper": Command(
+        (*PAPER, "--store", "runs.sqlite", "--format", "csv", "--out", "paper.csv"),
+        "paper.csv",
         check_table,
     ),
     "bench export": Command(
