@@ -5,8 +5,8 @@ give three answers a node on the training and validation nodes. Majority vote, D
 crowd-kit, cleanlab's consensus and ours turn them into labels; a method learns from each. Every
 draw is the same for all, so differences are paired. Rows that the file has are not run again.
 
-    python studies/annotators.py run --draws 0-9 --followers gcn --out results/annotators.csv
-    python studies/annotators.py table results/annotators.csv
+    python studies/annotators.py run --draws 0-9 --followers gcn [--out FILE]
+    python studies/annotators.py table results/studies/annotators.csv
 """
 
 import argparse
@@ -148,7 +148,7 @@ def main() -> None:
     one.add_argument("--datasets", default="digits,cora,citeseer")
     one.add_argument("--draws", default="0-9")
     one.add_argument("--followers", default="gcn")
-    one.add_argument("--out", default="results/annotators.csv")
+    one.add_argument("--out", default="results/studies/annotators.csv")
     one.set_defaults(do=run)
     two = commands.add_parser("table")
     two.add_argument("file")
