@@ -131,7 +131,8 @@ class Observation:
                 f"no answer is about a training or validation node of {self.name}. Answers on "
                 "its test nodes are not used."
             )
-        change = f"{len(answers)} answers of {len(answers.names)} annotators in place of the labels"
+        names = "1 annotator" if len(answers.names) == 1 else f"{len(answers.names)} annotators"
+        change = f"{len(answers)} answers of {names} in place of the labels"
         return replace(self.relabel(answers.majority(), change), annotations=answers)
 
     def correct(self, corrections: Corrections) -> "Observation":
