@@ -8,7 +8,7 @@ import torch
 
 import quietgraph as qg
 from quietgraph.methods.base.task import Task
-from quietgraph.methods.quiet import perceptron
+from quietgraph.methods.quiet import candidates, perceptron
 from quietgraph.methods.quiet.candidates import fit_candidates
 from quietgraph.methods.quiet.features import make_features, prepare_features
 
@@ -85,6 +85,19 @@ def test_every_node_labelled_leaves_the_labelled_ones_to_agree_on(problem) -> No
     task, rows, classes = problem
     full = replace(task, labels=classes, train=~task.validation)
     assert accuracy(fit_candidates(rows, full, ["perceptron"]), rows, classes) > 0.8
+
+
+def test_folds_are_predicted_without_perceptrons(problem, monkeypatch) -> None:
+    task, *_ = problem
+    fitted = []
+    fit = candidates.fit_perceptrons
+    monkeypatch.setattr(
+        candidates, "fit_perceptrons", lambda *given: fitted.append(given) or fit(*given)
+    )
+    model = qg.Quiet(epochs=2).fit(task.graph, task.labels.numpy(), task.validation.numpy())
+    once = len(fitted)
+    model.quality()
+    assert len(fitted) == once > 0
 
 
 def accuracy(pool, rows, classes) -> float:

@@ -27,6 +27,7 @@ class Task:
     num_classes: int
     seed: int
     verified: Mask | None = None  # labels that a person has confirmed; None: no label was
+    is_fold: bool = False  # some labels are hidden to be predicted out of fold
     weights: Tensor | None = None  # how much a label counts [nodes]; None: all alike
 
     @property
@@ -57,9 +58,15 @@ class Task:
         labels = torch.where(nodes, torch.full_like(self.labels, UNKNOWN), self.labels)
         train, validation = self.train & ~nodes, self.validation & ~nodes
         if train.any() and validation.any():
-            return replace(self, labels=labels, train=train, validation=validation)
+            return replace(self, labels=labels, train=train, validation=validation, is_fold=True)
         split = split_labelled(labels, hold_out(labels, seed=self.seed))
-        return replace(self, labels=labels, train=split.train, validation=split.validation)
+        return replace(
+            self,
+            labels=labels,
+            train=split.train,
+            validation=split.validation,
+            is_fold=True,
+        )
 
     def to(self, device: torch.device) -> "Task":
         """Return the task on a device."""
