@@ -16,6 +16,7 @@ import quietgraph as qg
 from quietgraph.errors import InvalidParameterError, UnknownNameError, UnreadableFileError
 from quietgraph.methods import Fitted, Task, method_name
 from quietgraph.methods.registry import METHODS
+from quietgraph.methods.storage import seal
 from quietgraph.params import param
 from quietgraph.testing import CHECKS, small_problem
 
@@ -45,7 +46,7 @@ def _dense(graph) -> torch.Tensor:
 
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(METHODS, "_given", {})
+    monkeypatch.setattr(METHODS, "_registered", {})
     return qg.register(NearestMean)
 
 
@@ -105,6 +106,7 @@ def test_a_file_cannot_have_a_module_imported(tmp_path: Path) -> None:
     facts = json.loads((folder / "model.json").read_text())
     facts["method"] = facts["class"] = "antigravity:Method"
     (folder / "model.json").write_text(json.dumps(facts))
+    seal(folder)
     with pytest.raises(UnreadableFileError, match="not registered"):
         qg.load_model(folder)
     assert "antigravity" not in sys.modules

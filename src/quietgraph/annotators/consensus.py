@@ -73,7 +73,7 @@ def find_consensus(observation: Observation, *, seed: int, rounds: int = _ROUNDS
     graph, classes = observation.graph, len(observation.classes)
     certain, answered = _certain(observation), answers.answered
     known = answered | observation.known
-    chances, weight = np.zeros((graph.num_nodes, classes)), 0.0
+    probabilities, weight = np.zeros((graph.num_nodes, classes)), 0.0
     is_small = int(known.sum()) < _FEWEST_LABELS  # EM would follow chance
     rounds, steps = (0, 1) if is_small else (rounds, 100)
     trusted = _trusted(observation)
@@ -91,8 +91,8 @@ def find_consensus(observation: Observation, *, seed: int, rounds: int = _ROUNDS
         labels = torch.where(answered, best, observation.codes)
         if classifier is None or int(labels[known].min()) == int(labels[known].max()):
             break
-        chances = classifier(labels, classes)
-        logs = np.log(np.maximum(chances, _FLOOR)) * answered.numpy()[:, None]
+        probabilities = classifier(labels, classes)
+        logs = np.log(np.maximum(probabilities, _FLOOR)) * answered.numpy()[:, None]
         weight = prior_weight((fit.evidence + certain)[known.numpy()], logs[known.numpy()])
         fit = dawid_skene(
             answers,
@@ -101,9 +101,9 @@ def find_consensus(observation: Observation, *, seed: int, rounds: int = _ROUNDS
             classifier=softmax(weight * logs, axis=1),
             start=fit.posterior,
             trusted=trusted,
-            anchors=_anchors(answers, trusted, chances),
+            anchors=_anchors(answers, trusted, probabilities),
         )
-    return _result(answers, fit, chances, weight, trusted)
+    return _result(answers, fit, probabilities, weight, trusted)
 
 
 def resolve_annotations(
@@ -126,10 +126,10 @@ def with_consensus(observation: Observation, consensus: Consensus) -> Observatio
 
 
 def _result(
-    answers: Annotations, fit: CrowdFit, chances: _Array, weight: float, checked: _Array
+    answers: Annotations, fit: CrowdFit, probabilities: _Array, weight: float, checked: _Array
 ) -> Consensus:
     there = answers.answered.numpy()[:, None]
-    posterior, prior = fit.posterior * there, chances * there
+    posterior, prior = fit.posterior * there, probabilities * there
     return Consensus(answers, posterior, fit.matrices, fit.copying, prior, weight, checked)
 
 
@@ -147,7 +147,7 @@ def _trusted(observation: Observation) -> _Array:
     return trusted
 
 
-def _anchors(answers: Annotations, trusted: _Array, chances: _Array | None) -> _Array:
+def _anchors(answers: Annotations, trusted: _Array, probabilities: _Array | None) -> _Array:
     """Return counts that stand for answers that nobody else checks [annotators, true, answer].
 
     One answer to a node cannot be told from an error by answers alone: the classifier's confident
@@ -163,10 +163,10 @@ def _anchors(answers: Annotations, trusted: _Array, chances: _Array | None) -> _
         if not mine.any():
             continue
         matrix = symmetric_noise(_FIRST_RATE, classes).numpy()
-        if chances is not None:
+        if probabilities is not None:
             labels = torch.full((answers.num_nodes,), UNKNOWN)
             labels[torch.from_numpy(answers.nodes[mine])] = torch.from_numpy(answers.labels[mine])
-            matrix = estimate_noise(torch.from_numpy(chances), labels).transition.numpy()
+            matrix = estimate_noise(torch.from_numpy(probabilities), labels).transition.numpy()
         shares = np.bincount(answers.labels[mine], minlength=classes) / mine.sum()
         counts[who] = weights[who] * shares[:, None] * matrix
     return counts

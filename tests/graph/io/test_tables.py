@@ -216,5 +216,5 @@ def test_new_categories_count_as_none_and_lost_columns_are_named(tmp_path: Path)
 
 def test_a_broken_encoding_is_named(tmp_path: Path) -> None:
     (tmp_path / "encoding.json").write_text("{}")
-    with pytest.raises(QuietgraphError, match="does not tell how columns become features"):
+    with pytest.raises(QuietgraphError, match="does not say how columns become features"):
         read_encoding(tmp_path)
