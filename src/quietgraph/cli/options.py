@@ -73,7 +73,12 @@ PortOption: TypeAlias = Annotated[
     ),
 ]
 SourceArgument: TypeAlias = Annotated[
-    str, typer.Argument(help="Dataset, folder of tables, or graph file.", metavar="SOURCE")
+    str,
+    typer.Argument(
+        help="Dataset (digits), folder of tables, or graph file.",
+        metavar="SOURCE",
+        show_default=False,
+    ),
 ]
 ColumnOption: TypeAlias = Annotated[
     list[str] | None,
