@@ -134,7 +134,7 @@ def main() -> None:
     one.add_argument("--draws", default="0-9")
     one.add_argument("--method", default="s2gc")
     one.add_argument("--budgets", default="100")
-    one.add_argument("--out", default="results/annotation-budget.csv")
+    one.add_argument("--out", default="results/studies/annotation-budget.csv")
     one.set_defaults(do=run)
     two = commands.add_parser("table")
     two.add_argument("file")
