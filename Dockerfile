@@ -11,12 +11,12 @@ RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 FROM python:3.11-slim-bookworm
 ENV PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
-    MPLCONFIGDIR=/tmp/matplotlib
+    MPLCONFIGDIR=/home/quietgraph/.matplotlib
 WORKDIR /install
 COPY constraints.txt ./
 # The CPU build of torch first and alone: the package is then content with it and pulls no CUDA.
 RUN pip install --no-cache-dir -c constraints.txt \
-    --index-url https://download.pytorch.org/whl/cpu --extra-index-url https://pypi.org/simple torch
+    --extra-index-url https://download.pytorch.org/whl/cpu torch
 COPY --from=build /wheels /wheels
 RUN pip install --no-cache-dir -c constraints.txt "$(ls /wheels/*.whl)[review]" \
     && useradd --create-home --uid 10001 quietgraph \
