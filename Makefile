@@ -10,7 +10,7 @@ CODE := src tests benchmarks studies tools
 TEST_ENV := OMP_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-slow check format bench docs audit lock locked clean
+.PHONY: help demo test fuzz test-slow check format bench docs study-docs audit lock locked clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -34,7 +34,7 @@ test: $(WITH_TOOLS) ## all tests but the slow ones
 	$(TEST_ENV) $(BIN)/pytest -n 2 --dist worksteal -m 'not slow'
 
 fuzz: $(WITH_TOOLS) ## 200,000 mutated files for every reader and loader (CASES of each format)
-	QUIETGRAPH_FUZZ_CASES=$(or $(CASES),8000) $(TEST_ENV) $(BIN)/pytest tests/fuzz
+	QUIETGRAPH_FUZZ_CASES=$(or $(CASES),5000) $(TEST_ENV) $(BIN)/pytest tests/fuzz
 
 test-slow: $(WITH_TOOLS) ## the tests that take minutes (published figures, timing ratios)
 	$(TEST_ENV) $(BIN)/pytest -m slow
@@ -54,6 +54,9 @@ bench: $(WITH_TOOLS) ## time and memory of one training epoch, beside a floor an
 
 docs: $(WITH_TOOLS) ## the pages and the API reference, in build/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+study-docs: $(WITH_TOOLS) ## every measured figure of README and docs, from the runs in results/
+	$(BIN)/python studies/study_docs.py
 
 audit: $(WITH_TOOLS) ## known vulnerabilities of what is installed (needs a connection)
 	$(BIN)/python tools/audit.py

@@ -1,6 +1,11 @@
 """Seconds and peak memory of one training epoch of GCL-LRR, beside a floor and two rivals.
 
     python benchmarks/epoch.py [--threads 2] [--repeats 5] [--graphs cora,pubmed,generated]
+    python benchmarks/epoch.py --by-turns ours,floor --threads 1 --graphs cora,pubmed
+    python benchmarks/epoch.py --by-turns ours,pyg,bgrl,ggd,s2gc --threads 1 --graphs cora,pubmed
+
+With --by-turns the ways alternate in one process and processor time is compared, which other jobs
+on the machine change least. BGRL, GGD and S2GC are those of `epoch_rivals.py`.
 
 Side by side in one run, each in a process of its own, because machines are noisy:
   ours     one epoch of `gcl-lrr` (two views, contrast, prototypes, truncated norm, Adam)
@@ -22,6 +27,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from epoch_rivals import bgrl, ggd, s2gc
 from quietgraph.data.load import load
 from quietgraph.embed import (
     ContrastSettings,
@@ -58,9 +64,9 @@ SETTINGS = ContrastSettings(
 
 
 def make_graph(name: str) -> Graph:
-    if name == "generated":
-        draws = np.random.default_rng(0)
-        return block_model(200_000, num_features=128, mean_degree=10, generator=draws).graph
+    if name == "generated" or name.isdecimal():
+        draws, nodes = np.random.default_rng(0), int(name) if name.isdecimal() else 200_000
+        return block_model(nodes, num_features=128, mean_degree=10, generator=draws).graph
     return load(name).graph
 
 
@@ -176,7 +182,15 @@ def _stepper(module: nn.Module, loss: Callable[[], Tensor]) -> Callable[[], None
     return epoch
 
 
-WAYS = {"ours": ours, "floor": floor, "pyg": pyg, "dense": dense}
+WAYS = {
+    "ours": ours,
+    "floor": floor,
+    "pyg": pyg,
+    "dense": dense,
+    "bgrl": bgrl,
+    "ggd": ggd,
+    "s2gc": s2gc,
+}
 
 
 def measure(way: str, name: str, threads: int, repeats: int) -> dict[str, float]:
@@ -194,21 +208,47 @@ def measure(way: str, name: str, threads: int, repeats: int) -> dict[str, float]
     return {"seconds": float(np.median(times)), "extra_mb": (peak - before) / 1024}
 
 
+def show_by_turns(options: argparse.Namespace) -> None:
+    """Print the median processor time of an epoch of each way, run by turns in one process."""
+    torch.set_num_threads(options.threads)
+    print("| graph | way | processor ms an epoch | times the last one |")
+    print("|---|---|---|---|")
+    names = options.by_turns.split(",")
+    for name in options.graphs.split(","):
+        graph = make_graph(name)
+        ways = {way: WAYS[way](graph) for way in names}
+        times: dict[str, list[float]] = {way: [] for way in ways}
+        for turn in range(options.repeats + 1):
+            for way, epoch in ways.items():
+                started = time.process_time()
+                epoch()
+                if turn:  # the first one builds what is kept
+                    times[way].append(time.process_time() - started)
+        medians = {way: 1000 * float(np.median(taken)) for way, taken in times.items()}
+        for way, taken in medians.items():
+            ratio = taken / medians[names[-1]]
+            print(f"| {name} | {way} | {taken:.0f} | {ratio:.2f} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--graphs", default="cora,pubmed,generated")
+    parser.add_argument("--by-turns", metavar="WAYS", help="compare processor time of these ways")
     parser.add_argument("--one", nargs=2, metavar=("WAY", "GRAPH"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         print(json.dumps(measure(*options.one, options.threads, options.repeats)))
         return
+    if options.by_turns:
+        show_by_turns(options)
+        return
     print("| graph | way | seconds per epoch | times ours | extra memory MB |")
     print("|---|---|---|---|---|")
     for graph in options.graphs.split(","):
         rows = {}
-        for way in WAYS:
+        for way in ("ours", "floor", "pyg", "dense"):
             if way == "dense" and graph != "cora":
                 continue  # N x N does not fit
             rows[way] = _in_own_process(way, graph, options)

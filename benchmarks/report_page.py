@@ -6,42 +6,28 @@ Prints the size of report.html and the seconds from asking for it until the tabl
 drawn, in headless Chromium, three times. Needs chromium, chromedriver and selenium.
 """
 
-import shutil
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
-
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
+from chromium import open_chromium
 from quietgraph.report.write_run import write_run
 from report_problem import large_run
 
-FLAGS = (
-    "headless=new",
-    "no-sandbox",
-    "disable-gpu",
-    "disable-dev-shm-usage",
-    "window-size=1300,900",
-)
 DRAWN = "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
 
 
 def main(nodes: int) -> None:
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium") or ""
-    for flag in FLAGS:
-        options.add_argument(f"--{flag}")
     run = large_run(nodes)
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
         page = write_run(run, Path(folder) / "run") / "report.html"
         print(f"{nodes:,} nodes: {page.stat().st_size / 1e6:.2f} MB,", end=" ")
         print(f"run folder written in {time.perf_counter() - started:.1f} s")
-        driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+        driver = open_chromium()
         for _ in range(3):
             started = time.perf_counter()
             driver.get(page.as_uri())

@@ -4,6 +4,7 @@
     python benchmarks/scale.py floor                # an epoch at 100,000 nodes beside the floor
     python benchmarks/scale.py ranks                # two gloo ranks beside one process
     python benchmarks/scale.py accuracy             # partitions against the whole graph, real data
+    python benchmarks/scale.py command              # whole `quietgraph fit`, from a folder
     python benchmarks/scale.py cluster              # arithmetic for 100 million nodes
 
 Everything is measured in a process of its own; ratios come from one run of this file.
@@ -28,13 +29,16 @@ from quietgraph.embed import Schedule
 from quietgraph.embed.adam import Adam
 from quietgraph.embed.contrast import train_embeddings
 from quietgraph.embed.contrast_trainer import ContrastTrainer
+from quietgraph.embed.scale import node_sample
 from quietgraph.embed.scale.block_inference import encode_in_blocks
 from quietgraph.embed.scale.distributed import ALONE, World, join_world
 from quietgraph.embed.scale.partitions import count_partitions, make_plan
 from quietgraph.graph import LabelledGraph, block_model
 from quietgraph.methods.low_rank.contrast import LowRankContrast
 from quietgraph.methods.low_rank.encoder import contrast_settings, new_encoder
+from quietgraph.methods.quiet import features as quiet_features
 from scale_arithmetic import Cluster, show_cluster
+from scale_command import show_command
 
 FEATURES, DEGREE, CLASSES = 128, 10, 10
 
@@ -214,14 +218,23 @@ def replace_threads(options: argparse.Namespace) -> argparse.Namespace:
 
 
 def show_accuracy(options: argparse.Namespace) -> None:
-    """Test accuracy of the same seeds, whole graph and partitions."""
+    """Test accuracy of the same seeds, whole graph and partitions.
+
+    With `--methods quiet`, partitions go with what large graphs have beside them: candidates learn
+    from labelled and `--sample` drawn nodes, and scores are computed in blocks.
+    """
+    method = options.methods.split(",")[0]
     print("| dataset | partitions | mean accuracy % | std | difference, points | s a fit |")
     print("|---|---|---|---|---|---|")
     for name in options.datasets.split(","):
         whole: np.ndarray | None = None
         for partitions in (1, *map(int, options.counts.split(","))):
             runs = [
-                _alone("accuracy", name, str(seed), str(partitions), options.noise, options=options)
+                _alone(
+                    *("accuracy", name, str(seed), f"{method}:partitions={partitions}"),
+                    *(options.noise, str(options.sample if partitions > 1 else 0)),
+                    options=options,
+                )
                 for seed in range(options.seeds)
             ]
             hits = 100 * np.array([run["accuracy"] for run in runs])
@@ -234,8 +247,12 @@ def show_accuracy(options: argparse.Namespace) -> None:
             )
 
 
-def measure_accuracy(name: str, seed: int, partitions: int, noise: str) -> dict[str, float]:
-    run = Run.parse(name, f"gcl-lr-attention:partitions={partitions}", noise, seed)
+def measure_accuracy(
+    name: str, seed: int, variant: str, noise: str, sample: int
+) -> dict[str, float]:
+    if sample:  # as in a large graph
+        node_sample.MOST_NODES, quiet_features._WHOLE_UP_TO = sample, sample
+    run = Run.parse(name, variant, noise, seed)
     observation, reference = run.observe()
     model = run.fit(observation)
     accuracy = score(model, observation, reference)["test_accuracy"]
@@ -248,7 +265,8 @@ def measure_one(kind: str, arguments: list[str]) -> dict[str, float] | None:
     if kind == "floor":
         return measure_floor(int(arguments[0]), arguments[1], int(arguments[2]))
     if kind == "accuracy":
-        return measure_accuracy(arguments[0], int(arguments[1]), int(arguments[2]), arguments[3])
+        name, seed, variant, noise, sample = arguments
+        return measure_accuracy(name, int(seed), variant, noise, int(sample))
     size, partitions, epochs = map(int, arguments)
     if "RANK" not in os.environ:
         return measure_ranks(size, partitions, epochs, ALONE)
@@ -276,6 +294,7 @@ SHOWS = {
     "floor": show_floor,
     "ranks": show_ranks,
     "accuracy": show_accuracy,
+    "command": show_command,
     "cluster": show_cluster,
 }
 
@@ -292,6 +311,14 @@ def main() -> None:
     parser.add_argument("--counts", default="4", help="partitions of accuracy")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--noise", default="symmetric:0.4")
+    parser.add_argument(
+        "--methods", default="gcl-lr-attention,quiet", help="of command; accuracy takes the first"
+    )
+    parser.add_argument("--set", action="append", help="of command: parameters of the methods")
+    parser.add_argument("--sample", type=int, default=5000, help="of accuracy, for quiet")
+    parser.add_argument("--features", type=int, default=FEATURES, help="of command")
+    parser.add_argument("--degree", type=float, default=DEGREE, help="of command")
+    parser.add_argument("--labels", type=int, help="of command; one node in a hundred without it")
     parser.add_argument("--epoch-ns", type=float, default=Cluster.epoch_ns)
     parser.add_argument("--encode-ns", type=float, default=Cluster.encode_ns)
     options = parser.parse_args()

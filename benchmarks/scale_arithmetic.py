@@ -23,6 +23,8 @@ class Cluster:
         encode_ns: Embedding all nodes, per entry (measured by `sizes`).
         network: Bytes per second between machines.
         prototypes: K, of all granularities.
+        labelled: Nodes with a label.
+        block: Rows computed at once.
     """
 
     nodes: float = 1e8
@@ -36,6 +38,8 @@ class Cluster:
     encode_ns: float = 490.0
     network: float = 1.25e9
     prototypes: int = 70
+    labelled: float = 1e5
+    block: int = 16_384
 
     @property
     def entries(self) -> float:
@@ -46,18 +50,36 @@ class Cluster:
         """Folder: features, columns of both directions, row pointer, labels."""
         return (4 * self.nodes * self.features + 4 * 2 * self.edges + 16 * self.nodes) / 1e9
 
+    def per_node_gb(self) -> float:
+        """Numbers per node that every machine holds: ids, labels, masks, plan, degrees, reach.
+
+        Ids and label values are Python objects (48 bytes), codes and plan 8 bytes each, four masks
+        1 byte each, partition, degree and component 4 bytes each.
+        """
+        return (48 + 2 * 8 + 4 + 3 * 4) * self.nodes / 1e9
+
     def training_gb(self) -> float:
         """Memory of a machine in training, at most.
 
         An entry of its parts takes 24 bytes (column, weight, row and edge number); that all
-        edges lie inside parts is the worst case. A step holds twelve matrices [n, d], the plan
-        one number per node. Features are mapped and need room only as far as there is some.
+        edges lie inside parts is the worst case. A step holds twelve matrices [n, d]. Features are
+        mapped and need room only as far as there is some.
         """
         step = 12 * 4 * self.part_nodes * self.dim
-        return (24 * self.entries / self.machines + step + 8 * self.nodes) / 1e9
+        return (24 * self.entries / self.machines + step) / 1e9 + self.per_node_gb()
+
+    def rows_gb(self) -> float:
+        """Memory of a machine while it embeds, classifies and writes its rows.
+
+        Eight blocks of rows at a time, and the labelled rows with their attended half, which the
+        classifier reads in double precision.
+        """
+        blocks = 8 * 4 * self.block * self.dim
+        labelled = (4 + 8) * 2 * self.dim * self.labelled
+        return (blocks + labelled) / 1e9 + self.per_node_gb()
 
     def matrix_gb(self) -> float:
-        """One matrix [N, d], of which the first machine holds four in memory or on disk."""
+        """One matrix [N, d] on the shared file system, of which there are five at most."""
         return 4 * self.nodes * self.dim / 1e9
 
     def steps(self) -> float:
@@ -79,8 +101,19 @@ class Cluster:
         return self.epochs * self.entries * self.epoch_ns * 1e-9 / self.machines / 3600
 
     def encoding_hours(self) -> float:
-        """Embedding all nodes, which the first machine does alone."""
-        return self.entries * self.encode_ns * 1e-9 / 3600
+        """Embedding all nodes, each machine its rows."""
+        return self.entries * self.encode_ns * 1e-9 / self.machines / 3600
+
+    def exchanged_gb(self) -> float:
+        """Rows that a machine reads of others, at most: two layers, ten propagations.
+
+        Without locality every neighbour's row is elsewhere, and no row is read twice from memory.
+        """
+        return 12 * min(self.entries / self.machines, self.nodes) * 4 * self.dim / 1e9
+
+    def exchanging_hours(self) -> float:
+        """Time on the network for these rows."""
+        return self.exchanged_gb() * 1e9 / self.network / 3600
 
 
 def show_cluster(options: argparse.Namespace) -> None:
@@ -90,16 +123,17 @@ def show_cluster(options: argparse.Namespace) -> None:
         f"{base.dim}, {base.epochs} epochs; {base.epoch_ns:.0f} ns an entry and epoch, "
         f"{base.encode_ns:.0f} ns to embed, {base.network / 1.25e8:.0f} Gbit/s"
     )
-    print(f"folder {base.disk_gb():.0f} GB, one matrix [N, d] {base.matrix_gb():.0f} GB\n")
+    print(f"folder {base.disk_gb():.0f} GB, one matrix [N, d] {base.matrix_gb():.0f} GB on disk\n")
     print(
-        "| machines | memory GB each | steps | MB a step | sending h | computing h | then "
-        "embedding h |"
+        "| machines | GB each, training | GB each, rows | steps | MB a step | computing h | "
+        "embedding h | rows read GB | reading h |"
     )
-    print("|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|")
     for machines in (8, 32, 128):
         one = replace(base, machines=machines)
         print(
-            f"| {machines} | {one.training_gb():.0f} | {one.steps():,.0f} | "
-            f"{one.step_megabytes():.2f} | {one.sending_hours():.3f} | "
-            f"{one.computing_hours():.1f} | {one.encoding_hours():.1f} |"
+            f"| {machines} | {one.training_gb():.0f} | {one.rows_gb():.0f} | {one.steps():,.0f} | "
+            f"{one.step_megabytes():.2f} | {one.computing_hours():.1f} | "
+            f"{one.encoding_hours():.2f} | {one.exchanged_gb():,.0f} | "
+            f"{one.exchanging_hours():.1f} |"
         )

@@ -26,8 +26,9 @@ STEPS = {
     "contrast only": "gcl-lrr:prototype_weight=0:rank_weight=0",
     "+ prototypes": "gcl-lrr:rank_weight=0",
     "+ truncated norm (gcl-lrr)": "gcl-lrr",
-    "+ attention": "gcl-lr-attention:smoothing=0",
-    "+ smoothing (gcl-lr-attention)": "gcl-lr-attention",
+    "+ attention": "gcl-lr-attention:smoothing=0:attribute_branch=false",
+    "+ smoothing": "gcl-lr-attention:attribute_branch=false",
+    "+ attributes (gcl-lr-attention)": "gcl-lr-attention",
 }
 NOISE = (
     "none",

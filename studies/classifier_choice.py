@@ -55,7 +55,8 @@ def mean_of_best(found: list[tuple[tuple[float, float], Tensor]], count: int, ta
     scores = torch.stack([one[1] for one in best]).mean(dim=0)
     draws = torch_generator(task.seed, "class prior")
     held_out, labels = scores[task.validation], task.labels[task.validation]
-    return scores + class_adjustment(held_out, labels, generator=draws)
+    trained = task.labels[task.train]
+    return scores + class_adjustment(held_out, labels, trained, generator=draws)
 
 
 def cell(dataset: str, noise: str, seed: int, cache: str | None) -> dict[str, object]:

@@ -91,11 +91,19 @@ def generated(seed: int) -> tuple[qg.Observation, Reference]:
 
 
 def calibration_rows(model: qg.NodeClassifier, reference: Reference) -> dict[str, float]:
-    """Return accuracy and calibration error on nodes whose label was not observed."""
+    """Return accuracy, calibration error on nodes without an observed label, and quality."""
     unseen = ((model.task_.labels == -1) & (reference.codes >= 0)).numpy()
     true, probabilities = reference.codes.numpy()[unseen], model.predict_proba()[unseen]
     hits = float((probabilities.argmax(axis=1) == true).mean())
-    return {"accuracy": hits, "calibration_error": calibration_error(probabilities, true)}
+    quality = model.quality()
+    return {
+        "accuracy": hits,
+        "calibration_error": calibration_error(probabilities, true),
+        "noise_rate": quality.noise_rate,
+        "noise_low": quality.noise_interval[0],
+        "noise_high": quality.noise_interval[1],
+        "verdict": quality.verdict,
+    }
 
 
 def study(dataset: str, noise: str, seed: int, methods: list[str]) -> dict[str, Any]:
@@ -123,13 +131,16 @@ def study(dataset: str, noise: str, seed: int, methods: list[str]) -> dict[str, 
     return found
 
 
-def show(rows: list[dict[str, Any]]) -> None:
-    """Print means and numbers of draws."""
+def show(rows: list[dict[str, Any]], csv: Path | None) -> None:
+    """Print means and numbers of draws; write all rows to a CSV file, if one is named."""
     frame = pd.DataFrame(rows)
     groups = frame.groupby(["dataset", "noise", "score"])
     names = ("auroc", "average_precision", "precision", "flagged", "wrong", "calibration_error")
     table = groups[list(names)].mean().round(3)
     print(table.assign(n=groups.size()).to_string())
+    if csv is not None:
+        rounded = frame.round(4).sort_values(["dataset", "noise", "score", "seed"])
+        rounded.to_csv(csv, index=False, lineterminator="\n")
 
 
 def main() -> None:
@@ -139,6 +150,7 @@ def main() -> None:
     parser.add_argument("--methods", default="gcl-lr-attention,gcn")
     parser.add_argument("--seeds", default="3000-3009")
     parser.add_argument("--rows", type=Path, default=Path("suspects.jsonl"))
+    parser.add_argument("--csv", type=Path, help="table of all rows to write")
     parser.add_argument("--cache", type=Path, default=Path("cache"))
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -157,7 +169,7 @@ def main() -> None:
                     file.writelines(json.dumps(row) + "\n" for row in fresh)
                     file.flush()
                     rows += fresh
-    show(rows)
+    show(rows, options.csv)
 
 
 if __name__ == "__main__":

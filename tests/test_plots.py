@@ -38,6 +38,18 @@ def test_lines_are_the_numbers_of_the_model(model: qg.GCN) -> None:
     plt.close("all")
 
 
+def test_the_calibration_plot_shows_calibrated_probabilities(model: qg.GCN) -> None:
+    _, _, expected = qg.plots.calibration(model).get_lines()
+    rows = model.calibrated_out_of_fold()[:80]
+    estimated = model.quality().estimated_accuracy
+    assert rows.max(axis=1).mean() == pytest.approx(estimated)
+    assert (model.expected_agreement()[:80] <= rows.max(axis=1) + 1e-9).all()
+    assert expected.get_ydata().max() <= 1
+    covered = qg.plots.coverage(model).get_lines()[0].get_ydata()
+    assert covered[0] == pytest.approx(estimated)
+    plt.close("all")
+
+
 def test_what_has_no_epochs_says_so(model: qg.GCN) -> None:
     with pytest.raises(qg.NotFittedError):
         qg.plots.training(qg.GCN())

@@ -11,7 +11,7 @@ model.predict()
 import logging
 from importlib import import_module
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from quietgraph.errors import (
     DataNotFoundError,
@@ -139,7 +139,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Give the names above; those of estimators come from the registry of methods."""
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)

@@ -49,13 +49,13 @@ class Epoch:
 class Callback:
     """Follows a fit; a subclass overrides what it needs. A function stands for `on_epoch`."""
 
-    def on_fit_start(self, model: Any) -> None:
+    def on_fit_start(self, model: object) -> None:
         """Called with the estimator before it learns."""
 
     def on_epoch(self, epoch: Epoch) -> None:
         """Called after every epoch of every training."""
 
-    def on_fit_end(self, model: Any) -> None:
+    def on_fit_end(self, model: object) -> None:
         """Called after the fit, also where it failed."""
 
 
@@ -75,7 +75,7 @@ class TensorBoard(Callback):
         for name, value in epoch.metrics.items():
             self._writer.add_scalar(f"{epoch.what}/{name}", value, epoch.number)
 
-    def on_fit_end(self, model: Any) -> None:
+    def on_fit_end(self, model: object) -> None:
         """Write the parameters, and all that is still in memory."""
         self._writer.add_text("parameters", repr(model))
         self._writer.flush()
@@ -113,7 +113,9 @@ def report_epoch(epoch: Epoch) -> None:
 
 
 @contextmanager
-def follow(model: Any, callbacks: Iterable[Follower] = (), *, verbose: int = 0) -> Iterator[None]:
+def follow(
+    model: object, callbacks: Iterable[Follower] = (), *, verbose: int = 0
+) -> Iterator[None]:
     """Tell the epochs of a fit inside the block to callbacks, and to stderr if asked for.
 
     Args:

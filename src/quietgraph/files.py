@@ -16,11 +16,32 @@ from pathlib import Path
 from filelock import BaseFileLock, FileLock, Timeout
 from safetensors import SafetensorError
 
-from quietgraph.errors import UnwritablePathError
+from quietgraph.errors import UnreadableFileError, UnwritablePathError
 
+_LONGEST_LINE = 4 * 2**20  # characters
 _PREFIX = ".quietgraph-"  # of the hidden folders
 _LOCK, _OLD = "lock", "old"  # within them
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+def regular_file(path: str | Path) -> Path:
+    """Return the path of a file with an end; a device or pipe, which may have none, is refused."""
+    path = Path(path)
+    if path.exists() and not path.is_file():
+        raise UnreadableFileError(f"{path} is no file. Name a file, not a folder or a device.")
+    return path
+
+
+def bounded_lines(path: str | Path) -> Iterator[str]:
+    """Yield the lines of a UTF-8 file with their ends; one too long for a table is refused."""
+    with regular_file(path).open(encoding="utf-8-sig", newline="") as file:
+        while line := file.readline(_LONGEST_LINE + 1):
+            if len(line) > _LONGEST_LINE:
+                raise UnreadableFileError(
+                    f"{path} has a line of more than {_LONGEST_LINE:,} characters, which no row of "
+                    "a table is. Check that the file is what it should be."
+                )
+            yield line
 
 
 def write_file(target: str | Path, content: str | bytes) -> None:

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import Any
 
 
-def facts_html(title: str, facts: Mapping[str, Any], notes: Iterable[str] = ()) -> str:
+def facts_html(title: str, facts: Mapping[str, object], notes: Iterable[str] = ()) -> str:
     """Return a table of two columns under a title, and notes below it.
 
     Args:
@@ -22,7 +21,7 @@ def facts_html(title: str, facts: Mapping[str, Any], notes: Iterable[str] = ()) 
 
 
 def rows_html(
-    title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], notes: Iterable[str] = ()
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], notes: Iterable[str] = ()
 ) -> str:
     """Return a table with a row of column names under a title, and notes below it."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
@@ -33,7 +32,7 @@ def rows_html(
     return _framed(title, table, notes)
 
 
-def said(value: Any) -> str:
+def said(value: object) -> str:
     """Return a value as people write it: thousands apart, three digits of a fraction."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "none"}[value]

@@ -13,19 +13,23 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components, dijkstra
 from sklearn import model_selection as sklearn_selection
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from quietgraph.data.labels import known_labels
+from quietgraph.data.observation import GraphLike
 from quietgraph.graph import Graph
 from quietgraph.methods import EmbeddingCache, NodeClassifier, use_cache
 from quietgraph.rng import numpy_generator
+from quietgraph.types import AnyArray, FloatArray, IntArray, ValuesLike
+
+if TYPE_CHECKING:
+    pass
 
 __all__ = [
     "GridSearch",
@@ -48,7 +52,7 @@ class NodeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(self, model: NodeClassifier, graph: Graph) -> None:
         self.model, self.graph = model, graph
 
-    def fit(self, nodes: Any, labels: Any) -> Self:
+    def fit(self, nodes: object, labels: ValuesLike) -> Self:
         """Learn from the labels of some nodes."""
         every = np.full(self.graph.num_nodes, None, dtype=object)
         every[np.asarray(nodes)] = labels
@@ -56,13 +60,13 @@ class NodeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = self.model_.classes_
         return self
 
-    def predict(self, nodes: Any) -> NDArray[Any]:
+    def predict(self, nodes: object) -> AnyArray:
         """Return the likeliest label of some nodes [nodes]."""
         check_is_fitted(self)
-        answers: NDArray[Any] = self.model_.predict()[np.asarray(nodes)]
+        answers: AnyArray = self.model_.predict()[np.asarray(nodes)]
         return answers
 
-    def predict_proba(self, nodes: Any) -> NDArray[np.float64]:
+    def predict_proba(self, nodes: object) -> FloatArray:
         """Return the probabilities of some nodes [nodes, classes]."""
         check_is_fitted(self)
         return np.asarray(self.model_.predict_proba()[np.asarray(nodes)])
@@ -72,13 +76,13 @@ class NodeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return NodeEstimator(clone(self.model), self.graph)
 
 
-def labelled_nodes(graph: Graph, labels: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
+def labelled_nodes(graph: Graph, labels: ValuesLike) -> tuple[IntArray, AnyArray]:
     """Return the indices of the nodes with a known label, and these labels: samples and targets."""
     values, known = known_labels(labels, graph.num_nodes)
     return np.flatnonzero(known), np.array(list(values[known]))
 
 
-def region_groups(graph: Graph, labels: Any, count: int = 20, *, seed: int = 0) -> NDArray[Any]:
+def region_groups(graph: Graph, labels: ValuesLike, count: int = 20, *, seed: int = 0) -> AnyArray:
     """Return the region of each of the `labelled_nodes`, for splitters that take groups.
 
     A hidden label among known ones is easy to predict. Folds of whole regions
@@ -93,8 +97,8 @@ def region_groups(graph: Graph, labels: Any, count: int = 20, *, seed: int = 0) 
     """
     draws = numpy_generator(seed, "regions")
     centres = np.sort(draws.choice(graph.num_nodes, min(count, graph.num_nodes), replace=False))
-    adjacency: Any = graph.adjacency.to_scipy()
-    nearest: Any = dijkstra(
+    adjacency = graph.adjacency.to_scipy()
+    nearest: AnyArray = dijkstra(
         adjacency,
         directed=False,
         indices=centres,
@@ -102,7 +106,7 @@ def region_groups(graph: Graph, labels: Any, count: int = 20, *, seed: int = 0) 
         min_only=True,
         return_predecessors=True,
     )[2]
-    component: Any = connected_components(adjacency, directed=False)[1]
+    component: AnyArray = connected_components(adjacency, directed=False)[1]
     # A component without a centre stays together, in a region that is drawn for it.
     elsewhere = draws.integers(len(centres), size=component.max() + 1)[component]
     groups = np.where(nearest >= 0, np.searchsorted(centres, nearest), elsewhere)
@@ -110,8 +114,8 @@ def region_groups(graph: Graph, labels: Any, count: int = 20, *, seed: int = 0) 
 
 
 def cross_val_score(
-    model: NodeClassifier, graph: Graph, labels: Any, *, cv: Any = 5, **options: Any
-) -> NDArray[np.float64]:
+    model: NodeClassifier, graph: Graph, labels: ValuesLike, *, cv: object = 5, **options: object
+) -> FloatArray:
     """Return one score per fold, each from a fit that did not see the labels of the fold.
 
     Args:
@@ -123,19 +127,12 @@ def cross_val_score(
         options: As `sklearn.model_selection.cross_val_score` takes them: scoring (default
             accuracy), groups, n_jobs, verbose, error_score.
     """
-    nodes, targets = labelled_nodes(graph, labels)
-    estimator = NodeEstimator(model, graph)
-    with shared_embeddings():
-        return np.asarray(
-            sklearn_selection.cross_val_score(
-                estimator, nodes, targets, cv=_splitter(cv, model), **options
-            )
-        )
+    return _cross_validated("cross_val_score", model, graph, labels, cv, options)
 
 
 def cross_val_predict(
-    model: NodeClassifier, graph: Graph, labels: Any, *, cv: Any = 5, **options: Any
-) -> NDArray[Any]:
+    model: NodeClassifier, graph: Graph, labels: ValuesLike, *, cv: object = 5, **options: object
+) -> AnyArray:
     """Return, for each of the `labelled_nodes`, the prediction of a fit without its label.
 
     Args:
@@ -146,14 +143,7 @@ def cross_val_predict(
         options: As `sklearn.model_selection.cross_val_predict` takes them: method
             (`predict_proba`), groups, n_jobs, verbose.
     """
-    nodes, targets = labelled_nodes(graph, labels)
-    estimator = NodeEstimator(model, graph)
-    with shared_embeddings():
-        return np.asarray(
-            sklearn_selection.cross_val_predict(
-                estimator, nodes, targets, cv=_splitter(cv, model), **options
-            )
-        )
+    return _cross_validated("cross_val_predict", model, graph, labels, cv, options)
 
 
 class GridSearch(BaseEstimator):  # type: ignore[misc]
@@ -169,10 +159,10 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         model: NodeClassifier,
-        param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
+        param_grid: Mapping[str, Sequence[object]] | Sequence[Mapping[str, Sequence[object]]],
         *,
-        cv: Any = 5,
-        scoring: Any = None,
+        cv: object = 5,
+        scoring: object = None,
         refit: bool = True,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -180,7 +170,7 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         self.model, self.param_grid, self.cv, self.scoring = model, param_grid, cv, scoring
         self.refit, self.n_jobs, self.verbose = refit, n_jobs, verbose
 
-    def fit(self, graph: Graph, labels: Any, *, groups: Any = None) -> Self:
+    def fit(self, graph: Graph, labels: ValuesLike, *, groups: object = None) -> Self:
         """Score every setting, keep the best one, and fit it on all labels."""
         nodes, targets = labelled_nodes(graph, labels)
         grids = [self.param_grid] if isinstance(self.param_grid, Mapping) else self.param_grid
@@ -205,17 +195,17 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
             self.classes_ = self.best_estimator_.classes_
         return self
 
-    def predict(self, graph: Any = None) -> NDArray[Any]:
+    def predict(self, graph: "GraphLike | None" = None) -> AnyArray:
         """Return the predictions of the best model [nodes]."""
         check_is_fitted(self, "best_estimator_")
         return np.asarray(self.best_estimator_.predict(graph))
 
-    def predict_proba(self, graph: Any = None) -> NDArray[np.float64]:
+    def predict_proba(self, graph: "GraphLike | None" = None) -> FloatArray:
         """Return the probabilities of the best model [nodes, classes]."""
         check_is_fitted(self, "best_estimator_")
         return np.asarray(self.best_estimator_.predict_proba(graph))
 
-    def score(self, graph: Any = None, labels: Any = None) -> float:
+    def score(self, graph: "GraphLike | None" = None, labels: ValuesLike | None = None) -> float:
         """Return the accuracy of the best model on labels that it has not seen."""
         check_is_fitted(self, "best_estimator_")
         return float(self.best_estimator_.score(graph, labels))
@@ -228,11 +218,27 @@ def shared_embeddings() -> Iterator[None]:
         yield
 
 
-def _splitter(cv: Any, model: NodeClassifier) -> Any:
+def _cross_validated(  # noqa: PLR0917
+    function: str,
+    model: NodeClassifier,
+    graph: Graph,
+    labels: ValuesLike,
+    cv: object,
+    options: Mapping[str, object],
+) -> AnyArray:
+    """Return what scikit-learn's function of this name returns over the labelled nodes."""
+    nodes, targets = labelled_nodes(graph, labels)
+    estimator, folds = NodeEstimator(model, graph), _splitter(cv, model)
+    with shared_embeddings():
+        over_folds = getattr(sklearn_selection, function)
+        return np.asarray(over_folds(estimator, nodes, targets, cv=folds, **options))
+
+
+def _splitter(cv: object, model: NodeClassifier) -> object:
     if not isinstance(cv, int):
         return cv
     return sklearn_selection.StratifiedKFold(cv, shuffle=True, random_state=model.seed)
 
 
-def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _plain(settings: Mapping[str, object]) -> dict[str, Any]:
     return {name.removeprefix("model__"): value for name, value in settings.items()}

@@ -1,19 +1,24 @@
 """Declared parameters: one line gives default, range, help and command-line parsing."""
 
 import dataclasses
+import functools
 import math
 import types
 import typing
 import warnings
 from abc import ABCMeta
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from quietgraph.errors import InvalidParameterError, UnknownNameError
 
 _KEY = "quietgraph"
 _Value = TypeVar("_Value")
+
+ParameterValue: TypeAlias = bool | int | float | str | None
+Settings: TypeAlias = Mapping[str, ParameterValue]  # values by the name of the parameter
+Presets: TypeAlias = Mapping[str, Settings]  # published settings by dataset
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class Parameter:
 
     name: str
     kind: type | types.UnionType
-    default: Any
+    default: object
     rule: Rule
 
     @property
@@ -44,7 +49,7 @@ class Parameter:
 
 
 def param(
-    default: Any,
+    default: _Value,
     help: str,  # noqa: A002
     *,
     low: float | None = None,
@@ -52,7 +57,7 @@ def param(
     choices: tuple[str, ...] | None = None,
     after_embedding: bool = False,
     old_name: str | None = None,
-) -> Any:
+) -> _Value:
     """Declare a dataclass field that is a checked parameter."""
     rule = Rule(help, low, high, choices, after_embedding, old_name)
     return dataclasses.field(default=default, metadata={_KEY: rule})
@@ -60,12 +65,17 @@ def param(
 
 def parameters(owner: type) -> dict[str, Parameter]:
     """Return the declared parameters of a dataclass, by name, in order of declaration."""
-    kinds = typing.get_type_hints(owner)
+    kinds = _kinds(owner)
     return {
         field.name: Parameter(field.name, kinds[field.name], field.default, field.metadata[_KEY])
         for field in dataclasses.fields(owner)
         if _KEY in field.metadata
     }
+
+
+@functools.cache  # resolving annotations takes a millisecond, and tables have thousands of runs
+def _kinds(owner: type) -> dict[str, Any]:
+    return typing.get_type_hints(owner)
 
 
 def current_names(
@@ -98,18 +108,23 @@ def current_names(
 class Parameterised(ABCMeta):
     """Metaclass of dataclasses whose constructor also takes old names of parameters."""
 
-    def __call__(cls, *args: Any, **values: Any) -> Any:
+    def __call__(cls, *args: object, **values: Any) -> object:
         """Make an instance."""
         return super().__call__(*args, **current_names(cls, values))
 
 
-def check_parameters(instance: Any) -> None:
+def make(owner: Callable[..., _Value], settings: Settings) -> _Value:
+    """Return an instance with these settings; it checks them itself."""
+    return owner(**settings)
+
+
+def check_parameters(instance: object) -> None:
     """Raise where a parameter has the wrong type or lies outside its range."""
     for name, parameter in parameters(type(instance)).items():
         check_value(parameter, getattr(instance, name))
 
 
-def check_value(parameter: Parameter, value: Any) -> None:
+def check_value(parameter: Parameter, value: object) -> None:
     """Raise where one value does not fit its parameter."""
     allowed = typing.get_args(parameter.kind) or (parameter.kind,)
     if value is None and type(None) in allowed:
@@ -131,10 +146,10 @@ def check_value(parameter: Parameter, value: Any) -> None:
         )
 
 
-def parse_assignments(owner: type, assignments: Mapping[str, str]) -> dict[str, Any]:
+def parse_assignments(owner: type, assignments: Mapping[str, str]) -> dict[str, ParameterValue]:
     """Turn `key=value` texts of the command line into checked parameter values."""
     known = parameters(owner)
-    values = {}
+    values: dict[str, ParameterValue] = {}
     for name, text in current_names(owner, assignments).items():
         if name not in known:
             raise UnknownNameError(f"parameter of {owner.__name__}", name, known)
@@ -143,7 +158,7 @@ def parse_assignments(owner: type, assignments: Mapping[str, str]) -> dict[str, 
     return values
 
 
-def _parse(parameter: Parameter, text: str) -> Any:
+def _parse(parameter: Parameter, text: str) -> ParameterValue:
     allowed = typing.get_args(parameter.kind) or (parameter.kind,)
     if type(None) in allowed and text.lower() in {"none", "null", ""}:
         return None

@@ -7,14 +7,13 @@ qg.plots.spectrum(model, ax=axes[0])
 from typing import Any
 
 import matplotlib.pyplot as plt
-import numpy as np
 from matplotlib.axes import Axes
 
 from quietgraph.diagnose import Diagnosis
 from quietgraph.errors import InvalidParameterError
 from quietgraph.methods import NodeClassifier
 from quietgraph.report.embedding_map import place_nodes
-from quietgraph.report.fit_axes import draw_calibration, draw_training, line_style
+from quietgraph.report.fit_axes import draw_calibration, draw_coverage, draw_training, line_style
 from quietgraph.report.theory_axes import (
     draw_bound,
     draw_concentration,
@@ -81,24 +80,18 @@ def calibration(model: NodeClassifier, ax: Axes | None = None) -> Axes:
     Fits once per fold where neither `quality()` nor `suspects()` was called before.
     """
     model.quality()
-    labels = model.task_.labels.numpy()
-    probabilities = np.asarray(model.out_of_fold_)
+    labels, probabilities = model.task_.labels.numpy(), model.calibrated_out_of_fold()
     scored = (labels != UNKNOWN) & (probabilities.sum(axis=1) > 0)
-    found = probabilities[scored]
-    axes = _axes(ax)
-    draw_calibration(axes, found.max(axis=1), found.argmax(axis=1) == labels[scored])
+    found, axes = probabilities[scored], _axes(ax)
+    right, expected = found.argmax(axis=1) == labels[scored], model.expected_agreement()[scored]
+    draw_calibration(axes, found.max(axis=1), right, expected=expected)
     return _with_legend(axes)
 
 
 def coverage(model: NodeClassifier, ax: Axes | None = None) -> Axes:
     """Draw the agreement of the most confident predictions, out of fold; return the axes."""
-    points = model.quality().coverage
     axes = _axes(ax)
-    across = [point.coverage for point in points]
-    axes.plot(across, [point.agreement for point in points], label="agreement", **line_style(0))
-    estimated = [point.estimated_accuracy for point in points]
-    axes.plot(across, estimated, label="estimated accuracy", **line_style(1))
-    axes.set(xlabel="fraction of labelled nodes answered", ylabel="fraction that agrees")
+    draw_coverage(axes, model.quality().coverage)
     return _with_legend(axes)
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from quietgraph.files import whole_file
 _FACTS, _CHECKSUM = "facts", "checksum"
 
 
-def write_tensors(path: Path, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
+def write_tensors(path: Path, tensors: dict[str, Tensor], facts: Mapping[str, object]) -> None:
     """Write a file in one step.
 
     Args:

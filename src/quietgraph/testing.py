@@ -20,6 +20,7 @@ from quietgraph.graph import Graph, LabelledGraph, block_model
 from quietgraph.methods import NodeClassifier, Task, load_model
 from quietgraph.methods.base.scikit_learn import NotFittedError
 from quietgraph.params import parameters
+from quietgraph.types import MaskLike, ValuesLike
 
 Method = type[NodeClassifier]
 
@@ -247,7 +248,9 @@ def check_keeps_scikit_learn_manners(method: Method) -> None:
     assert (method.__doc__ or "").strip()
 
 
-def _fit(method: Method, graph: Graph, labels: Any, validation: Any) -> NodeClassifier:
+def _fit(
+    method: Method, graph: Graph, labels: ValuesLike, validation: MaskLike | None
+) -> NodeClassifier:
     return method(**quick_parameters(method)).fit(graph, labels, validation)
 
 

@@ -4,8 +4,6 @@ import torch_geometric.transforms as T
 T.Compose([T.NormalizeFeatures(), AddEmbeddings(qg.SUGRL()), FlagSuspects(qg.Quiet())])(data)
 """
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch_geometric.data import Data
@@ -14,6 +12,7 @@ from torch_geometric.transforms import BaseTransform
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph import Graph
 from quietgraph.methods import NodeClassifier
+from quietgraph.params import make
 
 __all__ = ["AddEmbeddings", "FlagSuspects"]
 
@@ -82,8 +81,8 @@ class FlagSuspects(BaseTransform):  # type: ignore[misc]
 def _fitted_on(model: NodeClassifier, data: Data) -> NodeClassifier:
     if hasattr(model, "scores_"):
         return model
-    return type(model)(**model.get_params()).fit(data)
+    return make(type(model), model.get_params()).fit(data)
 
 
-def _is_graph_of_fit(model: NodeClassifier, data: Any) -> bool:
+def _is_graph_of_fit(model: NodeClassifier, data: object) -> bool:
     return Graph.from_pyg(data).fingerprint == model.task_.graph.fingerprint

@@ -13,6 +13,7 @@ import quietgraph as qg
 from command_line import printed
 from quietgraph.annotators.consensus import find_consensus
 from quietgraph.annotators.tables import annotator_table, consensus_table, disagreement_table
+from quietgraph.data.annotations import one_annotator
 from quietgraph.data.datasets import load_benchmark
 from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import parse_noise
@@ -99,6 +100,31 @@ def test_a_model_learns_from_annotations_and_keeps_them(
     pd.testing.assert_frame_equal(again.annotators(), model.annotators())
 
 
+def test_consensus_labels_count_by_their_probability(crowd: tuple[Observation, Reference]) -> None:
+    observed, _ = crowd
+    model = qg.S2GC(epochs=2).fit(observed)
+    assert model.consensus_ is not None
+    weights = model.task_.train_weights
+    assert weights is not None
+    expected = torch.from_numpy(model.consensus_.posterior.max(axis=1) ** 4)[model.task_.train]
+    torch.testing.assert_close(weights, (expected / expected.mean()).float())
+    own = qg.S2GC(epochs=2).fit(observed, sample_weight=np.ones(len(observed.codes)))
+    assert own.task_.train_weights is not None
+    assert (own.task_.train_weights == 1).all()
+
+
+def test_answers_on_test_nodes_of_a_benchmark_are_not_used() -> None:
+    clean, _ = load_benchmark("digits", seed=0)
+    tested = int(clean.split.test.nonzero()[0])
+    free = int(clean.split.train.nonzero()[0])
+    clean = replace(clean, split=replace(clean.split, train=torch.zeros_like(clean.known)))
+    table = pd.DataFrame({"node": [tested, free], "annotator": "ann", "label": [3, 4]})
+    observed = clean.annotate(table)
+    assert observed.known.nonzero().squeeze(1).tolist() == [free]
+    with pytest.raises(qg.InvalidLabelsError, match="every answer is about a test node"):
+        clean.annotate(table[:1])
+
+
 def test_a_model_of_plain_labels_has_no_annotators(crowd: tuple[Observation, Reference]) -> None:
     observed, _ = crowd
     model = qg.S2GC(epochs=2).fit(observed.graph, observed.labels)
@@ -161,6 +187,23 @@ def test_a_single_annotator_keeps_its_labels_until_a_person_verifies_some() -> N
     checked = replace(observed, codes=codes, verified=verified)
     share = float((codes == reference.codes)[known].double().mean())
     assert accuracy(checked) > share + 0.03
+
+
+def test_verified_labels_show_a_mistake_that_an_annotator_always_makes() -> None:
+    clean, reference = load_benchmark("digits", seed=0)
+    known, true = clean.known, reference.codes
+    said = torch.where(true == 3, torch.tensor(5), true)  # every three is called a five
+    answers = one_annotator(said.masked_fill(~known, -1), clean.classes, "rule")
+    observed = replace(clean, codes=answers.majority(), annotations=answers)
+    threes = known & (true == 3)
+    assert (find_consensus(observed, seed=0).labels[threes] == 5).all()
+    verified = torch.zeros_like(known)
+    verified[known.nonzero().squeeze(1)[::5]] = True
+    codes = torch.where(verified, true, observed.codes)
+    checked = replace(observed, codes=codes, verified=verified)
+    found = find_consensus(checked, seed=0).labels
+    assert (found == true)[threes & ~verified].double().mean() > 0.9
+    assert (found == true)[known & ~threes].double().mean() > 0.95
 
 
 def test_nothing_is_said_of_an_annotator_whom_nobody_checks() -> None:

@@ -9,39 +9,70 @@ import pytest
 
 import quietgraph as qg
 from command_line import printed, refused
-from quietgraph.annotators.next_labels import choose_nodes
+from quietgraph.annotators.next_labels import choose_nodes, next_labels
 from quietgraph.data.datasets import load_benchmark
 from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import parse_noise
 
 
-def chosen_slowly(uncertainty: np.ndarray, rows: np.ndarray, budget: int) -> list[int]:
-    """Compute every gain anew, node by node."""
+def chosen_slowly(
+    uncertainty: np.ndarray, rows: np.ndarray, budget: int, certain: list[int]
+) -> list[int]:
+    """Compute every gain anew, node by node; certain nodes count as chosen before."""
     unit = rows - rows.mean(axis=0)
     unit = unit / np.linalg.norm(unit, axis=1, keepdims=True)
-    left, found = uncertainty.copy(), []
+    left, found = uncertainty.copy(), list(certain)
+
+    def use_of(node: int) -> list[float]:
+        return [
+            1.0 if other == node else max(float(unit[node] @ unit[other]), 0.0) ** 16
+            for other in range(len(rows))
+        ]
+
+    for node in certain:
+        left *= 1 - np.array(use_of(node))
     for _ in range(budget):
-        gains = []
-        for node in range(len(rows)):
-            use = [
-                1.0 if other == node else max(float(unit[node] @ unit[other]), 0.0) ** 16
-                for other in range(len(rows))
-            ]
-            gains.append(-1.0 if node in found else float(np.dot(use, left)))
-        best = int(np.argmax(gains))
-        found.append(best)
-        for other in range(len(rows)):
-            use = 1.0 if other == best else max(float(unit[best] @ unit[other]), 0.0) ** 16
-            left[other] *= 1 - use
-    return found
+        gains = [
+            -1.0 if node in found else float(np.dot(use_of(node), left))
+            for node in range(len(rows))
+        ]
+        found.append(int(np.argmax(gains)))
+        left *= 1 - np.array(use_of(found[-1]))
+    return found[len(certain) :]
 
 
-def test_the_choice_equals_its_definition() -> None:
+@pytest.mark.parametrize("certain", [[], [2, 7]])
+def test_the_choice_equals_its_definition(certain: list[int]) -> None:
     draws = np.random.default_rng(0)
     uncertainty, rows = draws.random(12), draws.normal(size=(12, 3))
-    everywhere, one = np.ones(12, dtype=bool), np.ones(12)
-    fast, _ = choose_nodes(uncertainty, rows, 5, allowed=everywhere, cost=one)
-    assert fast.tolist() == chosen_slowly(uncertainty, rows, 5)
+    told = np.isin(np.arange(12), certain)
+    fast, _ = choose_nodes(uncertainty, rows, 5, allowed=~told, cost=np.ones(12), certain=told)
+    assert fast.tolist() == chosen_slowly(uncertainty, rows, 5, certain)
+
+
+def test_the_next_batch_goes_where_verified_labels_do_not_reach() -> None:
+    rows = np.repeat(np.eye(3), 5, axis=0)  # three dense regions
+    beliefs = np.full((15, 2), 0.5)
+    verified = np.arange(15) == 0
+    table = next_labels(
+        beliefs,
+        rows,
+        2,
+        classes=np.arange(2),
+        labelled=verified,
+        among=~verified,
+        verified=verified,
+    )
+    assert sorted(table["node"] // 5) == [1, 2]
+
+
+def test_sure_mistakes_are_looked_for_too() -> None:
+    # Few unsure outliers, and one large region of which the model is sure.
+    rows = np.concatenate([np.eye(4)[:3], np.tile(np.eye(4)[3], (40, 1))])
+    beliefs = np.full((43, 2), [0.99, 0.01])
+    beliefs[:3] = 0.5
+    table = next_labels(beliefs, rows, 1, classes=np.arange(2), labelled=np.ones(43, dtype=bool))
+    assert table["node"][0] >= 3
 
 
 def test_costly_and_forbidden_nodes_are_left() -> None:
@@ -103,8 +134,10 @@ def test_the_command_line_writes_a_table_that_fit_takes_back(tmp_path: Path) -> 
     assert set(again[:5]) <= set(queue[:50])  # review goes through the same nodes first
     assert not clean.split.test.numpy()[table["node"]].any()
     table.assign(label=reference.codes.numpy()[table["node"]]).to_csv(path, index=False)
-    again = printed(*fit, "--annotations", path, "--out", tmp_path / "again")
+    again = printed(*fit, "--labels", path, "--out", tmp_path / "again")
     assert "Ann" in again
+    given = pd.read_csv(tmp_path / "again" / "annotators.csv").set_index("annotator")["answers"]
+    assert given["Ann"] == 20  # of nodes without a label too
     verified = printed(*fit, "--verified", path, "--out", tmp_path / "sure")
     assert "report" in verified
     assert "no run folder" in str(refused("label", "next", tmp_path))

@@ -117,3 +117,12 @@ def test_the_class_prior_control_uses_validation_labels_and_nothing_else() -> No
     labels = observation.labels[held_out]
     hits = [(model.predict()[held_out] == labels).mean() for model in (before, after)]
     assert hits[1] >= hits[0]
+
+
+def test_a_parameter_that_came_later_leaves_the_keys_of_earlier_runs_as_they_were() -> None:
+    usual = Run.parse("cora", "gcl-lrr", "none", 0)
+    streamed = Run.parse("cora", "gcl-lrr:partitioner=streaming", "none", 0)
+    assert "partitioner" not in usual.key().parameters
+    assert '"partitions":0' in usual.key().parameters
+    assert "partition" not in Run.parse("cora", "quiet", "none", 0).key().parameters
+    assert '"partitioner":"streaming"' in streamed.key().parameters

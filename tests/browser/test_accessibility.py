@@ -5,7 +5,6 @@ axe-core comes with the package axe-core-python; AXE_CORE may name a newer axe.m
 
 import functools
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -20,14 +19,10 @@ from paths import ROOT
 from quietgraph.report.write_run import write_run
 from report_problem import own_run
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-from selenium.webdriver.chrome.service import Service
+pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+from chromium import IS_HERE, open_chromium
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None or DRIVER is None, reason="chromium and chromedriver are not installed"
-)
+pytestmark = pytest.mark.skipif(not IS_HERE, reason="chromium and chromedriver are not installed")
 LOOKS = [(1400, "light"), (390, "dark")]
 PAGES = ("index", "start", "coming-from", "own-data", "methods", "theory", "reference/quietgraph")
 FIND = """
@@ -57,13 +52,8 @@ def axe() -> str:
 @pytest.fixture(scope="module", params=LOOKS, ids=lambda look: f"{look[0]}-{look[1]}")
 def driver(request: pytest.FixtureRequest) -> Iterator[object]:
     """Open a browser of this width and these colours."""
-    os.environ["SE_OFFLINE"] = "true"
     width, scheme = request.param
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage"):
-        options.add_argument(f"--{flag}")
-    found = webdriver.Chrome(options=options, service=Service(DRIVER))
+    found = open_chromium()
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
     found.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     colours = [{"name": "prefers-color-scheme", "value": scheme}]
@@ -116,18 +106,25 @@ def test_the_review_has_no_serious_finding(driver, axe: str, folder: Path) -> No
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Build the site and serve it; its address."""
+def site_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the site."""
     pytest.importorskip("mkdocs", reason="the site is built by mkdocs: pip install '.[docs]'")
     out = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "-q", "--site-dir", str(out)]
     subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    return out
+
+
+@pytest.fixture(scope="module")
+def site(site_folder: Path) -> Iterator[str]:
+    """Serve the site; its address."""
 
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=out)) as server:
+    handler = functools.partial(Quiet, directory=site_folder)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
@@ -135,3 +132,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def test_the_site_has_no_serious_finding(driver, axe: str, site: str) -> None:
     assert [one for page in PAGES for one in findings(driver, axe, f"{site}/{page}.html")] == []
+
+
+@pytest.mark.slow
+def test_no_page_of_the_site_has_a_serious_finding(
+    driver, axe: str, site: str, site_folder: Path
+) -> None:
+    pages = [page.relative_to(site_folder) for page in sorted(site_folder.rglob("*.html"))]
+    assert len(pages) > len(PAGES)
+    assert [one for page in pages for one in findings(driver, axe, f"{site}/{page}")] == []

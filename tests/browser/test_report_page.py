@@ -1,9 +1,7 @@
 """The report in a real browser: from disk and from `quietgraph review`, as people use it."""
 
-import os
 import re
 import shutil
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,24 +19,14 @@ from quietgraph.review.decisions import DecisionStore
 from quietgraph.review.run import open_run
 from report_problem import AWKWARD, CLASSES, large_run, wide_run
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-from selenium.webdriver.chrome.service import Service
+pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None or DRIVER is None, reason="chromium and chromedriver are not installed"
-)
-FLAGS = (
-    "headless=new",
-    "no-sandbox",
-    "disable-gpu",
-    "disable-dev-shm-usage",
-    "window-size=1300,900",
-)
+from chromium import IS_HERE, open_chromium
+
+pytestmark = pytest.mark.skipif(not IS_HERE, reason="chromium and chromedriver are not installed")
 
 
 class Page:
@@ -115,15 +103,8 @@ def wait_for(condition: Callable[[], object], seconds: float = 15) -> None:
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    os.environ["SE_OFFLINE"] = "true"  # the driver is given: nothing is fetched
     downloads = tmp_path_factory.mktemp("downloads")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in FLAGS:
-        options.add_argument(f"--{flag}")
-    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    driver = open_chromium(downloads=str(downloads))
     yield Page(driver, downloads)
     driver.quit()
 
@@ -143,19 +124,14 @@ def page(browser: Page, folder: Path) -> Iterator[Page]:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[str]:
+def reviewed(folder: Path) -> Iterator[str]:
     """Serve a run as `quietgraph review` does, and give the link."""
-    from quietgraph.review.listen import listen, make_server
     from quietgraph.review.server import Review
+    from tests.review.serving import serving
 
     review = Review(open_run(folder), DecisionStore(folder / DECISIONS_FILE), "127.0.0.1")
-    with listen("127.0.0.1", 0) as listener:
-        server = make_server(review)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-        thread.start()
-        yield review.link(listener.getsockname()[1])
-        server.force_exit = server.should_exit = True
-        thread.join(10)
+    with serving(review) as port:
+        yield review.link(port)
 
 
 @pytest.fixture
@@ -163,7 +139,7 @@ def served(browser: Page, folder: Path, tmp_path: Path) -> Iterator[tuple[str, P
     """Serve a copy of the run; the link and the folder."""
     pytest.importorskip("uvicorn", reason="the extra [review] is not installed")
     copy = Path(shutil.copytree(folder, tmp_path / "run"))
-    with serving(copy) as link:
+    with reviewed(copy) as link:
         yield link, copy
         browser.leave()
 
@@ -499,7 +475,7 @@ def test_150_classes_and_texts_of_10000_characters_stay_usable(
     cells = (
         "return [...document.querySelectorAll('#node-columns dd')].map((one) => one.textContent)"
     )
-    with serving(folder) as link:
+    with reviewed(folder) as link:
         browser.open(link)
         browser.the("#reviewer").send_keys("Ann", Keys.TAB)
         browser.the("#suspects tbody [data-is=node]").click()

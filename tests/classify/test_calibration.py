@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from quietgraph.classify.calibration import Calibration, fit_calibration
+from quietgraph.classify.calibration import Calibration, fit_calibration, sharpen
 from quietgraph.classify.label_issues.noise import symmetric_noise
 
 CLEAN, NOISY = symmetric_noise(0.001, 4), symmetric_noise(0.4, 4)
@@ -67,3 +67,18 @@ def test_calibration_keeps_the_order_of_classes() -> None:
     for power in (0.3, 1.0, 1.4):
         found = Calibration(0.1, power).probabilities(scores)
         assert torch.equal(found.argmax(dim=1), scores.argmax(dim=1))
+
+
+@pytest.mark.parametrize("gain", [0.02, 0.1])
+def test_sharpening_raises_the_mean_probability_by_the_gain(gain: float) -> None:
+    scores, _ = problem(0.001)
+    before, after = Calibration(0.6, 0.8), sharpen(Calibration(0.6, 0.8), scores, gain)
+    means = [each.probabilities(scores).max(dim=1).values.mean() for each in (before, after)]
+    assert means[1] - means[0] == pytest.approx(gain, abs=1e-3)
+    assert after.power == before.power
+
+
+def test_without_a_gain_nothing_is_sharpened() -> None:
+    scores, _ = problem(0.001)
+    assert sharpen(Calibration(0.6), scores, 0.0) == Calibration(0.6)
+    assert sharpen(Calibration(0.6), torch.zeros(5, 4), 0.1) == Calibration(0.6)

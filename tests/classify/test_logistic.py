@@ -6,7 +6,8 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
-from quietgraph.classify.logistic import STRENGTHS, LogisticFit, fit_logistic, logistic_path
+from quietgraph.classify import LinearFit, logistic
+from quietgraph.classify.logistic import STRENGTHS, fit_logistic, logistic_path
 
 
 def _rows(count: int, dim: int, seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -16,7 +17,7 @@ def _rows(count: int, dim: int, seed: int = 0) -> tuple[Tensor, Tensor]:
     return rows, labels
 
 
-def _fit(rows: Tensor, labels: Tensor, split: int, **options: object) -> LogisticFit:
+def _fit(rows: Tensor, labels: Tensor, split: int, **options: object) -> LinearFit:
     train = torch.arange(len(rows)) < split
     return fit_logistic(rows, labels, train=train, validation=~train, num_classes=3, **options)
 
@@ -76,3 +77,15 @@ def test_a_class_without_training_rows_gives_finite_scores() -> None:
     labels[:30] = labels[:30] % 2
     fit = _fit(rows, labels, 30)
     assert torch.isfinite(fit.scores(rows)).all()
+
+
+def test_many_rows_in_single_precision_give_the_solution_of_double(monkeypatch) -> None:
+    draws = torch.Generator().manual_seed(0)
+    rows = torch.randn(300, 12, generator=draws)
+    labels = (rows[:, :3] + torch.randn(300, 3, generator=draws)).argmax(dim=1)
+    double = logistic_path(rows, labels, 3, (2.0, 0.1))
+    monkeypatch.setattr(logistic, "_MANY", 10)
+    single = logistic_path(rows, labels, 3, (2.0, 0.1))
+    for strength, (weight, bias) in double.items():
+        torch.testing.assert_close(single[strength][0], weight, atol=2e-3, rtol=2e-3)
+        torch.testing.assert_close(single[strength][1], bias, atol=2e-3, rtol=2e-3)

@@ -74,6 +74,26 @@ def test_pure_noise_is_not_trusted_and_no_label_is_called_wrong() -> None:
     assert table.attrs["notice"].startswith("Do not trust")
 
 
+@pytest.mark.parametrize(
+    ("homophily", "signal", "shuffled", "verdicts"),
+    [
+        (0.9, 2.0, False, ["trust"]),
+        (0.05, 3.5, False, ["trust", "with care"]),
+        (0.9, 2.0, True, ["do not trust"]),
+    ],
+    ids=["clean", "heterophilous", "shuffled"],
+)
+def test_the_verdict_follows_the_signal(
+    homophily: float, signal: float, shuffled: bool, verdicts: list[str]
+) -> None:
+    draws = np.random.default_rng(1)
+    settings = {"num_features": 16, "homophily": homophily, "signal": signal}
+    drawn = qg.block_model(300, num_classes=3, generator=draws, **settings)
+    classes = draws.permutation(drawn.classes) if shuffled else drawn.classes
+    labels = np.where(np.arange(300) < 200, classes, -1)
+    assert qg.get_method("s2gc")().fit(drawn.graph, labels).quality().verdict in verdicts
+
+
 def test_nodes_that_no_label_reaches_are_counted() -> None:
     draws = np.random.default_rng(0)
     drawn = qg.block_model(120, num_classes=3, num_features=8, generator=draws)

@@ -1,7 +1,6 @@
 """The command line: results to stdout, the rest to stderr, mistakes in one sentence."""
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -70,7 +69,7 @@ def test_the_report_stands_alone_and_shows_what_it_should(run_folder: Path) -> N
         "probably wrong",
     ):
         assert words in page
-    assert page.count("<svg") == 7
+    assert page.count("<svg") == 8
     assert len(page) < 3_000_000
 
 
@@ -120,17 +119,19 @@ def test_fit_uses_published_settings_and_says_so(call, monkeypatch: pytest.Monke
     assert [row["settings"] for row in facts["comparison"]] == [f"{words}, epochs=2", words]
 
 
-def test_the_method_fits_the_size_of_the_task(call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_is_quiet_at_every_size_and_in_partitions(
+    call, monkeypatch: pytest.MonkeyPatch
+) -> None:
     quick = ["fit", "sbm", "--set", "epochs=2", "--json"]
 
     def method(*more: str) -> str:
         return json.loads(call(*quick, *more)[1])["method"]
 
     assert method() == "quiet"
-    assert method("--partitions", "2") == "gcl-lr-attention"
-    monkeypatch.setattr(sys.modules["quietgraph.cli.fit"], "WHOLE_UP_TO", 999)
-    assert method() == "gcl-lr-attention"
-    assert method("--method", "quiet") == "quiet"
+    assert method("--partitions", "2") == "quiet"
+    for module in ("embed.scale.partitions", "classify.smoothing", "methods.low_rank.encoder"):
+        monkeypatch.setattr(f"quietgraph.{module}.WHOLE_UP_TO", 300)
+    assert method() == "quiet"
 
 
 def test_listings_name_methods_datasets_and_version(call) -> None:

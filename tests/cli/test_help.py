@@ -1,9 +1,12 @@
 """What the command line shows fits a terminal of 80 columns and, for `fit --help`, one screen."""
 
+import json
+from pathlib import Path
+
 import pytest
 import typer
 
-from command_line import call
+from command_line import call, printed
 from quietgraph.cli.app import app
 from quietgraph.cli.console import results
 
@@ -19,6 +22,11 @@ def names(group: object, above: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
 
 
 COMMANDS = names(typer.main.get_command(app))
+
+
+def is_group(words: tuple[str, ...]) -> bool:
+    """Return whether other commands stand below these words."""
+    return any(one[: len(words)] == words and one != words for one in COMMANDS)
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +62,25 @@ def test_listings_fit_80_columns_without_cut_words(
 ) -> None:
     monkeypatch.setattr(results, "width", WIDTH)
     said = call(*words).stdout
-    tables = [line for line in said.splitlines() if "put its raw files" not in line]
+    tables = [line for line in said.splitlines() if "or --data-root" not in line]  # has a path
     assert max(map(len, tables)) <= WIDTH
     assert "…" not in said
+
+
+@pytest.mark.parametrize("words", [one for one in COMMANDS if not is_group(one)], ids=" ".join)
+def test_every_command_takes_json(words: tuple[str, ...]) -> None:
+    assert "--json" in call(*words, "--help").output
+
+
+def test_what_a_command_writes_is_named_in_its_json(tmp_path: Path) -> None:
+    graph, store, runs = tmp_path / "graph", tmp_path / "runs.sqlite", tmp_path / "runs.csv"
+    converted = json.loads(printed("convert", "sbm", graph, "--json"))
+    assert (converted["folder"], converted["nodes"]) == (str(graph), 1000)
+    sweep = ("--datasets", "sbm", "--methods", "s2gc:epochs=2", "--seeds", "1", "--store", store)
+    done = json.loads(printed("bench", "run", *sweep, "--json"))
+    assert done == {"done": 1, "failed": 0, "there_before": 0, "store": str(store)}
+    kept = ("--store", store, "--out", runs, "--json")
+    assert json.loads(printed("bench", "export", *kept)) == {"runs": 1, "file": str(runs)}
+    again = json.loads(printed("bench", "import", runs, "--store", store, "--json"))
+    assert again == {"new": 0, "runs": 1, "store": str(store)}
+    assert "classification" in json.loads(printed("paper", "list", "--json"))

@@ -58,6 +58,8 @@ def test_labels_of_test_nodes_change_no_prediction(name: str) -> None:
         "asymmetric:0.4+exact-count",
         "random:0.4",
         "instance:0.4",
+        "cluster:0.4",
+        "degree:0.4",
         "attribute:0.4",
         "attribute:0.4+train-val",
         "symmetric:0.4+clean-validation",

@@ -75,7 +75,8 @@ def run(shop: Path) -> Path:
 def test_01_agreement_on_pure_noise_is_what_chance_gives(method: str, classes: int) -> None:
     found = model_of(method).fit(*pure_noise(classes)).quality()
     assert found.accuracy == pytest.approx(1 / classes, abs=0.1)
-    assert found.accuracy_interval[0] <= found.chance <= found.accuracy_interval[1]
+    assert found.p_value > 0.01
+    assert found.verdict != "trust"
 
 
 def test_01_report_run_file_and_python_say_the_same_agreement(run: Path) -> None:
@@ -112,10 +113,14 @@ def test_03_where_nothing_is_known_no_label_is_called_wrong(method: str) -> None
     assert "Compare other methods" in table.attrs["notice"]
 
 
-@pytest.mark.parametrize("method", ["quiet", "s2gc", "gcn"])
-def test_04_probabilities_are_as_large_as_the_fraction_that_is_right(method: str) -> None:
+@pytest.mark.parametrize(
+    "model", [model_of("quiet"), model_of("s2gc"), qg.GCN(epochs=100)], ids=["quiet", "s2gc", "gcn"]
+)
+def test_04_probabilities_are_as_large_as_the_fraction_that_is_right(
+    model: qg.NodeClassifier,
+) -> None:
     drawn, labels = noisy_problem(0.2, homophily=0.7, signal=1.0)
-    model = model_of(method).fit(drawn.graph, labels)
+    model.fit(drawn.graph, labels)
     model.quality()
     right = (model.predict() == drawn.classes)[200:].mean()
     assert model.predict_proba()[200:].max(axis=1).mean() == pytest.approx(right, abs=0.1)

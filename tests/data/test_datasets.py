@@ -8,6 +8,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import numpy as np
 import pytest
 import torch
 
+from quietgraph.bench.protocol import execute
+from quietgraph.bench.variant import parse_variant
 from quietgraph.data import dataset_cache, sources
 from quietgraph.data.datasets import DATASETS, describe, load_benchmark
 from quietgraph.data.load import load
@@ -27,6 +30,8 @@ from quietgraph.errors import (
     UnwritablePathError,
 )
 from quietgraph.graph import CSR
+from quietgraph.paper.accuracy import CLASSIFICATION_MORE
+from quietgraph.paper.scope import make_scope
 
 REAL = (
     "cora",
@@ -222,6 +227,25 @@ def test_arxiv_is_read_undirected_with_its_time_split(cache: Path, tmp_path: Pat
     assert dataset.graph.features[9].tolist() == pytest.approx([6.85, 7.1, 7.35])
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_files_of_wiki_cs_and_arxiv_complete_the_tables_of_the_paper(
+    cache: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("ogb", reason="the extra [ogb] is not installed")
+    scope = make_scope("full", seeds="0-0", data_root=str(tmp_path))
+    assert CLASSIFICATION_MORE.needs(scope).accuracy == ()  # their rows say that files are not here
+    write_wiki_cs(tmp_path)
+    write_arxiv(tmp_path)
+    planned = CLASSIFICATION_MORE.needs(scope).accuracy
+    assert {run.dataset for run in planned} == {"wiki-cs", "ogbn-arxiv"}
+    quick = [
+        replace(run, variant=parse_variant("gcn:epochs=2:hidden=4"))
+        for run in planned
+        if (run.variant.method, str(run.noise)) == ("gcn", "none")
+    ]
+    assert [execute(run).status for run in quick] == ["done", "done"]
+
+
 def test_a_downloaded_arxiv_archive_is_unpacked_into_the_data_root(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,7 +280,7 @@ def test_nothing_is_written_beside_the_raw_files(cache: Path, tmp_path: Path) ->
     write_wiki_cs(root)
     load("wiki-cs", data_root=root)
     assert [path.name for path in root.rglob("*") if path.is_file()] == ["data.json"]
-    assert len(list(cache.rglob("*.npz"))) == 1
+    assert len(list(cache.rglob("*.safetensors"))) == 1
 
 
 def test_a_dataset_is_read_once_and_then_taken_from_the_cache(
@@ -284,7 +308,7 @@ def test_other_raw_files_are_read_afresh(cache: Path, tmp_path: Path) -> None:
 def test_a_damaged_cache_file_is_made_again(cache: Path, tmp_path: Path) -> None:
     write_wiki_cs(tmp_path)
     first = load("wiki-cs", data_root=tmp_path)
-    kept = next(cache.rglob("*.npz"))
+    kept = next(cache.rglob("*.safetensors"))
     kept.write_bytes(kept.read_bytes()[:100])
     assert load("wiki-cs", data_root=tmp_path).graph.fingerprint == first.graph.fingerprint
 
@@ -294,21 +318,33 @@ def test_sparse_features_come_back_from_the_cache_sparse(cache: Path, tmp_path: 
     matrix[:, 3] = 2
     graph = sources.Graph.from_arrays(matrix, np.array([[0, 1], [1, 2]]))
     raw = sources.RawDataset(graph, torch.arange(6), torch.zeros((6, 0), dtype=torch.int8))
-    dataset_cache._save(raw, tmp_path / "kept.npz")
-    kept = dataset_cache._load(tmp_path / "kept.npz")
+    dataset_cache._save(raw, tmp_path / "kept.safetensors")
+    kept = dataset_cache._load(tmp_path / "kept.safetensors")
     assert kept is not None
     assert isinstance(kept.graph.features, CSR)
     assert kept.graph.fingerprint == graph.fingerprint
 
 
-def test_a_cache_that_cannot_be_written_is_named(
+def test_a_cache_that_cannot_be_written_is_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_wiki_cs(tmp_path)
     (tmp_path / "file").touch()
     monkeypatch.setenv("QUIETGRAPH_CACHE", str(tmp_path / "file"))
-    with pytest.raises(UnwritablePathError, match="Set QUIETGRAPH_CACHE"):
-        load("wiki-cs", data_root=tmp_path)
+    with pytest.warns(RuntimeWarning, match="Set QUIETGRAPH_CACHE"):
+        assert load("wiki-cs", data_root=tmp_path).graph.num_nodes == 40
+
+
+def test_a_cache_without_room_is_a_warning(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise UnwritablePathError("no room")
+
+    write_wiki_cs(tmp_path)
+    monkeypatch.setattr(dataset_cache, "write_tensors", full)
+    with pytest.warns(RuntimeWarning, match="not kept: no room"):
+        assert load("wiki-cs", data_root=tmp_path).graph.num_nodes == 40
 
 
 def load_fingerprint(root: Path) -> str:
@@ -320,7 +356,7 @@ def test_several_processes_may_load_at_once(cache: Path, tmp_path: Path) -> None
     with multiprocessing.get_context("spawn").Pool(3) as pool:
         fingerprints = pool.map(load_fingerprint, [tmp_path] * 3, chunksize=1)
     assert len(set(fingerprints)) == 1
-    assert len(list(cache.rglob("*.npz"))) == 1
+    assert len(list(cache.rglob("*.safetensors"))) == 1
     assert not [path for path in (cache / "datasets").iterdir() if path.is_dir()]
 
 

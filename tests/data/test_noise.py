@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from quietgraph.data.datasets import load_benchmark
+from quietgraph.data.node_noise import instance_probabilities
 from quietgraph.data.noise import (
     apply_noise,
     class_similarity,
     draw_labels,
-    instance_probabilities,
     transition_matrix,
 )
 from quietgraph.data.noise_setting import NoiseSetting, parse_noise, warn_if_uninformative
@@ -62,6 +62,8 @@ def sparse_twin(dataset: Observation) -> Observation:
         "similarity:1",
         "random:0",
         "instance:0.3",
+        "cluster:0.3",
+        "degree:0.3",
         "attribute:0.6",
         "symmetric:0.4+attribute:0.4",
         "symmetric:0.4+attribute:0.4+train-val+exact-count+clean-validation",
@@ -321,7 +323,9 @@ def test_no_noise_hands_over_the_data_as_it_is(sbm: Observation) -> None:
     assert torch.equal(seen.codes, sbm.codes)
 
 
-@pytest.mark.parametrize("kind", ["symmetric", "asymmetric", "similarity", "random", "instance"])
+@pytest.mark.parametrize(
+    "kind", ["symmetric", "asymmetric", "similarity", "random", "instance", "cluster", "degree"]
+)
 def test_labels_outside_train_and_validation_are_withheld(
     kind: str, sbm: Observation, truth: Labels
 ) -> None:

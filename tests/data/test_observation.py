@@ -206,3 +206,11 @@ def test_without_a_reference_only_agreement_with_held_out_labels_is_scored(
     where = observed.split.validation.numpy()
     agreement = float(np.mean(model.predict()[where] == observed.labels[where]))
     assert score(model, observed, None) == {"validation_accuracy": agreement}
+
+
+def test_it_shows_itself_in_one_line() -> None:
+    data = qg.load("sbm")
+    known = int(data.known.sum())
+    shown = repr(data)
+    assert shown.startswith("Observation('sbm', Graph(nodes=1000, ")
+    assert shown.endswith(f"classes=4, training_labels=80, validation_labels={known - 80})")

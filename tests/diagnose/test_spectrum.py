@@ -115,3 +115,10 @@ def test_what_is_no_spectrum_is_refused(values: list[float]) -> None:
 def test_kernel_complexity_needs_labelled_and_unlabelled_nodes() -> None:
     with pytest.raises(InvalidParameterError, match="at least one labelled"):
         kernel_complexity(torch.ones(3), num_labelled=0, num_unlabelled=4)
+
+
+def test_attention_in_blocks_is_attention(monkeypatch) -> None:
+    rows = torch.randn(50, 6, generator=torch.Generator().manual_seed(0))
+    whole = kernel_module.attended_embeddings(rows)
+    monkeypatch.setattr(kernel_module, "_BLOCK_ENTRIES", 24)
+    torch.testing.assert_close(kernel_module.attended_embeddings(rows), whole)

@@ -75,3 +75,9 @@ def test_the_site_asks_no_other_host_for_anything(site: Path) -> None:
             r'<(?:script|link|img)[^>]+(?:src|href)="(https?:[^"]+)"', page.read_text()
         )
         assert [one for one in loaded if "fonts" in one or "cdn" in one] == []
+
+
+def test_figures_hold_text_as_text() -> None:
+    drawn = sorted((ROOT / "docs" / "images").glob("*.svg"))
+    assert drawn
+    assert not [path.name for path in drawn if "<text" not in path.read_text(encoding="utf-8")]

@@ -1,9 +1,12 @@
 """Ends or hinders a command at its k-th file operation, seen through Python's audit events.
 
-Every command runs in a forked child, in which all modules are loaded already. What is written by
-libraries in C (SQLite, safetensors) raises no event: `limit_files` lets those writes fail.
+Every command runs in a forked child, in which all modules are loaded already. What SQLite writes
+is seen through its own table of system calls; what other libraries in C write (safetensors) raises
+no event: `largest_file` lets those writes fail.
 """
 
+import _sqlite3
+import ctypes
 import errno
 import os
 import resource
@@ -14,6 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from quietgraph.cli.app import main
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _EVENTS = {"os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate", "os.link", "os.symlink"}
@@ -26,6 +31,7 @@ class _Plan:
     count: int = 0
     kill_at: int = NO_KILL
     full_from: int = NO_KILL
+    in_sqlite: bool = False
 
 
 _plan = _Plan()
@@ -39,6 +45,21 @@ class Ended:
     code: int
     operations: int
     errors: str
+
+
+def call(words: tuple[str, ...], folder: Path) -> Callable[[], int]:
+    """Return a command of ours, in a folder, as an action that returns its exit code."""
+
+    def action() -> int:
+        os.chdir(folder)
+        sys.argv = ["quietgraph", *words]
+        try:
+            main()
+        except SystemExit as end:
+            return int(end.code or 0)
+        return 0
+
+    return action
 
 
 def run_in_child(
@@ -97,16 +118,22 @@ def _watch(plan: _Plan) -> None:
     """Count from now on; a hook cannot be taken off, so only a child calls this, and once."""
     vars(_plan).update(vars(plan))
     sys.addaudithook(_on_event)
+    _watch_sqlite()
 
 
 def _on_event(event: str, details: tuple[Any, ...]) -> None:
-    if not _plan.folder or not _is_write(event, details):
+    if not _plan.folder or _plan.in_sqlite or not _is_write(event, details):
         return
+    if _count() and event in {"open", "os.mkdir"}:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(details[0]))
+
+
+def _count() -> bool:
+    """Count an operation; return whether the disk is full by now."""
     _plan.count += 1
     if _plan.count >= _plan.kill_at:
         os.kill(os.getpid(), signal.SIGKILL)
-    if _plan.count >= _plan.full_from and event in {"open", "os.mkdir"}:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(details[0]))
+    return _plan.count >= _plan.full_from
 
 
 def _is_write(event: str, details: tuple[Any, ...]) -> bool:
@@ -119,3 +146,57 @@ def _is_write(event: str, details: tuple[Any, ...]) -> bool:
     return event in _EVENTS and any(
         isinstance(one, str | bytes) and _plan.folder in os.fsdecode(one) for one in details
     )
+
+
+_FD, _PATH, _SIZE, _OFFSET = ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int64
+_CALLS = {  # of SQLite's table: what it returns, what it takes
+    "open": (ctypes.c_int, _PATH, ctypes.c_int, ctypes.c_int),
+    "write": (ctypes.c_ssize_t, _FD, ctypes.c_void_p, _SIZE),
+    "pwrite": (ctypes.c_ssize_t, _FD, ctypes.c_void_p, _SIZE, _OFFSET),
+    "pwrite64": (ctypes.c_ssize_t, _FD, ctypes.c_void_p, _SIZE, _OFFSET),
+    "ftruncate": (ctypes.c_int, _FD, _OFFSET),
+    "fallocate": (ctypes.c_int, _FD, _OFFSET, _OFFSET),
+    "unlink": (ctypes.c_int, _PATH),
+}
+_kept: list[Any] = []  # callbacks must not be collected while SQLite holds them
+
+
+class _Vfs(ctypes.Structure):
+    """How SQLite reaches files (sqlite3_vfs of its documentation, version 3)."""
+
+    _fields_ = (
+        *((name, ctypes.c_int) for name in ("version", "file_size", "longest_path")),
+        *((f"other_{place}", ctypes.c_void_p) for place in range(16)),
+        ("set_call", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, _PATH, ctypes.c_void_p)),
+        ("get_call", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, _PATH)),
+    )
+
+
+def _watch_sqlite() -> None:
+    """Put our own functions before those by which SQLite writes."""
+    find = ctypes.CDLL(_sqlite3.__file__).sqlite3_vfs_find
+    find.restype, find.argtypes = ctypes.POINTER(_Vfs), [_PATH]
+    vfs = find(None)
+    for name, kinds in _CALLS.items():
+        address = vfs.contents.get_call(ctypes.cast(vfs, ctypes.c_void_p), name.encode())
+        if address:
+            kind = ctypes.CFUNCTYPE(*kinds, use_errno=True)
+            ours = kind(_before(name, kind(address)))
+            _kept.append(ours)
+            pointer = ctypes.cast(ours, ctypes.c_void_p)
+            vfs.contents.set_call(ctypes.cast(vfs, ctypes.c_void_p), name.encode(), pointer)
+
+
+def _before(name: str, real: Callable[..., int]) -> Callable[..., int]:
+    def ours(*arguments: Any) -> int:
+        only_reads = name == "open" and not arguments[1] & os.O_CREAT
+        if _plan.folder and not only_reads and _count() and name != "unlink":
+            ctypes.set_errno(errno.ENOSPC)
+            return -1
+        _plan.in_sqlite = True
+        try:
+            return real(*arguments)
+        finally:
+            _plan.in_sqlite = False
+
+    return ours

@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import shutil
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +12,11 @@ import numpy as np
 import pytest
 
 import quietgraph as qg
-from faults.inject import Ended, run_in_child
+from faults.inject import Ended, call, run_in_child
+from fuzz.asked import write_batch, write_long
 from fuzz.seeds import write_csv
 from fuzz.stored import records
 from quietgraph.bench.store import Store
-from quietgraph.cli.app import main
 from quietgraph.files import write_file
 from quietgraph.graph.io import read_corrections, read_graph
 from quietgraph.review.decisions import DecisionStore
@@ -30,6 +29,8 @@ pytestmark = [
 SIZES = (0, 3_000)  # bytes after which a write fails
 PAPER = ("paper", "classification", "--no-run", "--budget", "smoke")
 FIT = ("fit", "tables", "--method", "gcn", "--set", "epochs=1", "--overwrite")
+
+ANSWERED = (*FIT, "--annotations", "answers.csv", "--out", "answered")
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,25 @@ def check_table(path: Path) -> None:
     assert path.read_text().endswith("\n")
 
 
+def check_lines(path: Path) -> None:
+    assert [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def check_drawing(path: Path) -> None:
+    assert path.read_text().rstrip().endswith("</svg>")
+
+
+def check_diagnosis(folder: Path) -> None:
+    json.loads((folder / "diagnosis.json").read_text())
+    for path in folder.glob("*.svg"):
+        check_drawing(path)
+    for path in folder.glob("*.png"):
+        assert path.read_bytes().endswith(b"IEND\xaeB`\x82")
+
+
 COMMANDS = {
     "fit": Command((*FIT, "--seed", "1", "--out", "run"), "run", check_run),
+    "fit with annotators": Command((*ANSWERED, "--seed", "1"), "answered", check_run),
     "convert": Command(("convert", "tables", "mapped"), "mapped", read_graph),
     "predict": Command(
         ("predict", "run", "tables", "--out", "answers"), "answers/predictions.csv", check_table
@@ -73,23 +91,30 @@ COMMANDS = {
         "paper.csv",
         check_table,
     ),
+    "bench curves": Command(
+        ("bench", "curves", "--store", "runs.sqlite", "--out", "curves.svg"),
+        "curves.svg",
+        check_drawing,
+    ),
+    "label next": Command(
+        ("label", "next", "answered", "--budget", "3", "--out", "next.csv"), "next.csv", check_table
+    ),
+    "label prompt": Command(
+        ("label", "prompt", "tables", "--text", "story", "--classes", "a,b"),
+        "prompts.jsonl",
+        check_lines,
+    ),
+    "label answers": Command(
+        ("label", "answers", "batch.jsonl", "--classes", "a,b", "--out", "answered.csv"),
+        "answered.csv",
+        check_table,
+    ),
+    "diagnose": Command(("diagnose", "run", "--out", "diagnosis"), "diagnosis", check_diagnosis),
     "bench export": Command(
         ("bench", "export", "--store", "runs.sqlite", "--out", "runs.csv"), "runs.csv", check_table
     ),
 }
-
-
-def call(words: tuple[str, ...], folder: Path) -> Callable[[], int]:
-    def action() -> int:
-        os.chdir(folder)
-        sys.argv = ["quietgraph", *words]
-        try:
-            main()
-        except SystemExit as end:
-            return int(end.code or 0)
-        return 0
-
-    return action
+QUICK = [one for one in COMMANDS if one not in {"fit with annotators", "diagnose", "bench curves"}]
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +129,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert first.code == 0, first.errors
     node = next(iter(open_run(folder / "run").suspects))
     DecisionStore(folder / "run" / "decisions.sqlite").add(node, "Ada", "keep", "a")
+    write_batch(folder)
+    write_long(folder)
+    second = run_in_child(call(ANSWERED, folder), folder)
+    assert second.code == 0, second.errors
     for command in COMMANDS.values():
         if not (folder / command.target).exists():
             ended = run_in_child(call(command.words, folder), folder)
@@ -162,20 +191,20 @@ def places(made: Path, folder: Path, name: str, most: int) -> list[int]:
     return sorted({*np.linspace(1, count, min(most, count)).astype(int).tolist(), count - 1})
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", QUICK)
 def test_killed_at_any_operation(name: str, made: Path, tmp_path: Path) -> None:
     for place in places(made, tmp_path / "work", name, 3):
         check_kill(made, tmp_path / "work", name, place)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", QUICK)
 def test_full_disk_from_any_operation_on(name: str, made: Path, tmp_path: Path) -> None:
     for place in places(made, tmp_path / "work", name, 2):
         ended = attempt(made, tmp_path / "work", COMMANDS[name], full_from=place)
         check_refused(ended, made, tmp_path / "work", COMMANDS[name])
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", QUICK)
 def test_no_room_beyond_some_bytes(name: str, made: Path, tmp_path: Path) -> None:
     for size in SIZES:
         ended = attempt(made, tmp_path / "work", COMMANDS[name], largest_file=size)

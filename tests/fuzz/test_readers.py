@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from fuzz.asked import ASKED
 from fuzz.seeds import SEEDS
 from fuzz.stored import STORED
 
@@ -43,6 +44,6 @@ def found() -> list[dict[str, str]]:
     return run(str(CASES), str(FIRST))
 
 
-@pytest.mark.parametrize("form", ["process", "hostile", *SEEDS, *STORED])
+@pytest.mark.parametrize("form", ["process", "hostile", *SEEDS, *STORED, *ASKED])
 def test_every_file_ends_in_our_error_or_a_sound_graph(form: str, found) -> None:
     assert [one for one in found if one["format"] == form] == []

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from fuzz.asked import ASKED
 from fuzz.hostile import HOSTILE
 from fuzz.mutate import mutate_file
 from fuzz.seeds import SEEDS
@@ -44,7 +45,7 @@ def main(cases: int, first: int, only: str | None) -> None:
                 target = fresh(folder / "case")
                 source = write(target)
                 report("hostile", name, run(lambda one=source: read_both(one), target))
-        for place, (form, (write, read)) in enumerate((SEEDS | STORED).items()):
+        for place, (form, (write, read)) in enumerate((SEEDS | STORED | ASKED).items()):
             if only not in {None, form}:
                 continue
             seed = fresh(folder / f"seed{place}")

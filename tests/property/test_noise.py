@@ -157,7 +157,7 @@ def test_a_shuffle_has_the_distribution_of_its_definition(
 @given(
     st.builds(
         NoiseSetting,
-        st.sampled_from(["symmetric", "asymmetric", "similarity", "random", "instance"]),
+        st.sampled_from(["symmetric", "asymmetric", "similarity", "random", "instance", "degree"]),
         RATES,
         scope=st.sampled_from(["all", "train_val"]),
         exact_count=st.booleans(),

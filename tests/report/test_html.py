@@ -82,8 +82,8 @@ def test_without_javascript_the_first_suspects_and_figures_are_there(
 ) -> None:
     bodies = page.split("<tbody>")
     assert bodies[1].split("</tbody>")[0].count("<tr") == len(run.queue)
-    assert page.count("<svg") == 4
-    for words in ("Confusion", "Calibration", "Spectrum", "What each direction holds", "Training"):
+    assert page.count("<svg") == 5
+    for words in ("Confusion", "Calibration", "Coverage", "Spectrum", "What each direction holds"):
         assert words in page
     for words in ("quietgraph fit", "torch", "seed", run.observation.graph.fingerprint):
         assert words in page
@@ -128,7 +128,7 @@ def test_answers_of_own_data_are_those_that_did_not_see_the_label(run: FitRun) -
     judged = answers(run)
     assert "observed labels" in judged.source
     assert len(judged.labels) == 80
-    probabilities = run.model.out_of_fold_
+    probabilities = run.model.calibrated_out_of_fold()
     assert judged.confidence.tolist() == probabilities[:80].max(axis=1).tolist()
 
 

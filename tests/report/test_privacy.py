@@ -7,7 +7,7 @@ import pytest
 
 from command_line import call
 from fuzz.seeds import write_csv
-from quietgraph.report.run_files import shown_command, shown_path
+from quietgraph.report.run_files import shown_command, shown_noise, shown_path
 
 MARK = "secretplace"
 
@@ -43,5 +43,10 @@ def test_a_path_is_shown_as_it_is_from_here(tmp_path: Path, monkeypatch) -> None
     assert shown_path(os.path.join("..", "data")) == os.path.join("..", "data")
     assert shown_path(str(tmp_path / "a" / "b.csv")) == os.path.join("a", "b.csv")
     assert shown_path("/elsewhere/b.csv") == "b.csv"
+    noise = "custom:/elsewhere/t.csv#0a1b2c3d+exact-count"
+    assert shown_noise(noise) == "custom:t.csv#0a1b2c3d+exact-count"
+    assert shown_noise("symmetric:0.4") == "symmetric:0.4"
+    assert shown_command(["fit", "--noise=labels:/a/b.csv"]) == "fit --noise=labels:b.csv"
+    assert shown_command(["fit", "--noise", "custom:/a/b.csv"]) == "fit --noise custom:b.csv"
     words = ["quietgraph", "fit", "/elsewhere/my graph", "--fix=/elsewhere/b.csv", "--set", "a=/b"]
     assert shown_command(words) == "quietgraph fit 'my graph' --fix=b.csv --set a=/b"

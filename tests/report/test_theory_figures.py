@@ -81,5 +81,5 @@ def test_a_saved_figure_is_the_same_file_every_time(diagnosis: Diagnosis, tmp_pa
 
 def test_a_path_that_cannot_be_written_is_named(diagnosis: Diagnosis, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(UnwritablePathError, match="figure cannot be written"):
+    with pytest.raises(UnwritablePathError, match=r"figure\.svg cannot be written"):
         save_figure(bound_figure(diagnosis.bound), tmp_path / "file" / "figure")

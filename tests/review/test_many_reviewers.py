@@ -26,13 +26,17 @@ def decide(client: Client, name: str, until: float, least: int, acknowledged: Co
     while least > 0 or time.monotonic() < until:
         node, choice = nodes[place % len(nodes)], CHOICES[place % len(CHOICES)]
         told = {"node": node, "reviewer": name, "choice": choice}
-        answer = client.ask("POST", "/decisions", told)
+        place, least = place + 1, least - 1
+        try:
+            answer = client.ask("POST", "/decisions", told)
+        except OSError:  # on a busy machine nobody told the reviewer, so it may be there or not
+            acknowledged["in doubt", node, choice] += 1
+            continue
         if answer.status == 201:
             acknowledged[name, node, choice] += 1
         else:
             assert answer.status == 429, answer.text  # asked to wait, and says so
             time.sleep(0.05)
-        place, least = place + 1, least - 1
 
 
 def check_reviewers(folder: Path, seconds: float, least: int) -> int:
@@ -52,8 +56,11 @@ def check_reviewers(folder: Path, seconds: float, least: int) -> int:
             thread.join()
     saved = Counter((one.reviewer, one.node, one.choice) for one in store.after())
     expected = sum(counts, Counter())
-    assert saved == expected
-    return saved.total()
+    in_doubt = sum(number for (name, *_), number in expected.items() if name == "in doubt")
+    told = Counter({one: number for one, number in expected.items() if one[0] != "in doubt"})
+    assert told <= saved
+    assert saved.total() - told.total() <= in_doubt
+    return told.total()
 
 
 def test_fifty_reviewers_lose_and_mix_nothing(folder: Path) -> None:

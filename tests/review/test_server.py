@@ -5,10 +5,8 @@ import http.client
 import json
 import logging
 import socket
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,8 +21,8 @@ from quietgraph.review.run import open_run
 pytest.importorskip("uvicorn", reason="the extra [review] is not installed")
 
 from quietgraph.review import listen as listening
-from quietgraph.review.listen import listen, make_server
 from quietgraph.review.server import Review
+from tests.review.serving import serving
 
 
 class Client:
@@ -41,11 +39,11 @@ class Client:
             sent |= {"Origin": f"http://{host}", "Content-Type": "application/json"}
         text = body if isinstance(body, str | None) else json.dumps(body)
         wanted = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.request(method, path, text, sent | wanted)
-        answer = connection.getresponse()
-        found = SimpleNamespace(status=answer.status, text=answer.read().decode(), headers=answer)
-        connection.close()
-        return found
+        with closing(connection):
+            connection.request(method, path, text, sent | wanted)
+            answer = connection.getresponse()
+            body = answer.read().decode()
+        return SimpleNamespace(status=answer.status, text=body, headers=answer)
 
     def enter(self) -> SimpleNamespace:
         answer = self.ask("GET", f"/?token={self.review.token}")
@@ -55,15 +53,8 @@ class Client:
 
 @contextmanager
 def served(review: Review) -> Iterator[Client]:
-    with listen("127.0.0.1", 0) as listener:
-        server = make_server(review)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        yield Client(review, listener.getsockname()[1])
-        server.force_exit = server.should_exit = True
-        thread.join(10)
+    with serving(review) as port:
+        yield Client(review, port)
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 import http.client
 import json
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -17,8 +15,8 @@ from quietgraph.testing import small_problem
 pytest.importorskip("uvicorn", reason="the extra [review] is not installed")
 
 from quietgraph.review.access import Allowance
-from quietgraph.review.listen import listen, make_server
 from quietgraph.review.service import PredictionService
+from tests.review.serving import serving
 
 
 class Client:
@@ -41,15 +39,8 @@ class Client:
 
 @contextmanager
 def served(service: PredictionService) -> Iterator[Client]:
-    with listen("127.0.0.1", 0) as listener:
-        server = make_server(service)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        yield Client(service, listener.getsockname()[1])
-        server.should_exit = True
-        thread.join(10)
+    with serving(service) as port:
+        yield Client(service, port)
 
 
 @pytest.fixture(scope="module")

@@ -11,14 +11,15 @@ tells nothing of its own.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.special import gammaln
 
-from quietgraph.annotators.hints import hints_of
+from quietgraph.annotators.hints import Hints, hints_of
 from quietgraph.data.annotations import Annotations
+from quietgraph.types import AnyArray, SparseMatrix
 
 _STRENGTHS: Final = 2.0 ** np.arange(11)  # answers that a prior counts as
 _LOCAL_STRENGTHS: Final = 2.0 ** np.arange(3, 13)
@@ -27,7 +28,6 @@ _LEAST_RATE: Final = 1e-3
 _LEAST_GAIN: Final = 2.0  # log odds from which noise differs between prototypes
 _COPY_START: Final = 0.1
 _COPY_PRIOR: Final = (1.0, 9.0)  # answers that are copied and that are not, beforehand
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +41,10 @@ class Estimate:
         copied: Probability that an answer does, by the true class [answers, classes].
     """
 
-    logs: _Array
-    matrices: _Array
-    copying: _Array
-    copied: _Array | None
+    logs: AnyArray
+    matrices: AnyArray
+    copying: AnyArray
+    copied: AnyArray | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,19 +62,19 @@ class AnswerModel:
     """
 
     answers: Annotations
-    prototypes: _Array
-    classifier: _Array | None = None
-    trusted: _Array | None = None
-    anchors: _Array | None = None
+    prototypes: AnyArray
+    classifier: AnyArray | None = None
+    trusted: AnyArray | None = None
+    anchors: AnyArray | None = None
 
     @cached_property
-    def cells(self) -> _Array:
+    def cells(self) -> AnyArray:
         """Annotator and prototype of each answer [answers]."""
         places = int(self.prototypes.max()) + 1
         return self.answers.annotators * places + self.prototypes[self.answers.nodes]
 
     @cached_property
-    def sums(self) -> Any:
+    def sums(self) -> SparseMatrix:
         """What sums rows of answers by cell and label [cells x classes, answers]."""
         answers, classes = self.answers, len(self.answers.classes)
         cells = len(answers.names) * (int(self.prototypes.max()) + 1)
@@ -82,11 +82,11 @@ class AnswerModel:
         return csr_matrix((np.ones(len(answers)), places), shape=(cells * classes, len(answers)))
 
     @cached_property
-    def hints(self) -> Any:
+    def hints(self) -> Hints | None:
         """What the answers say beside their label; None where it is nothing."""
         return hints_of(self.answers)
 
-    def estimate(self, posterior: _Array, copied: _Array | None = None) -> Estimate:
+    def estimate(self, posterior: AnyArray, copied: AnyArray | None = None) -> Estimate:
         """Return how the annotators answer.
 
         Args:
@@ -114,18 +114,18 @@ class AnswerModel:
             logs += self.hints.log_likelihood(answers, beliefs, counted)
         return Estimate(logs, matrices, copying, copied)
 
-    def _copying(self, counted: _Array, copies: _Array, *, is_start: bool) -> _Array:
+    def _copying(self, counted: AnyArray, copies: AnyArray, *, is_start: bool) -> AnyArray:
         answers, count = self.answers, len(self.answers.names)
         if self.classifier is None:
             return np.zeros(count)
         sizes = np.bincount(answers.annotators, counted.sum(axis=1), count)
-        found: _Array = _COPY_START * sizes
+        found: AnyArray = _COPY_START * sizes
         if not is_start:
             found = np.bincount(answers.annotators, copies.sum(axis=1), count)
         return np.asarray((found + _COPY_PRIOR[0]) / (sizes + sum(_COPY_PRIOR)))
 
 
-def shrunk_matrices(counts: _Array) -> _Array:
+def shrunk_matrices(counts: AnyArray) -> AnyArray:
     """Return a noise matrix per annotator from counts [annotators, true, answer].
 
     The posterior mean under a Dirichlet prior around (1 - r) I + r W: r is the annotator's own
@@ -146,7 +146,7 @@ def shrunk_matrices(counts: _Array) -> _Array:
     return np.asarray(posterior / posterior.sum(axis=2, keepdims=True))
 
 
-def local_matrices(counts: _Array, matrices: _Array) -> _Array:
+def local_matrices(counts: AnyArray, matrices: AnyArray) -> AnyArray:
     """Return a noise matrix per annotator and prototype [annotators, prototypes, true, answer].
 
     Drawn towards the annotator's own matrix with the strength of largest marginal likelihood;
@@ -170,7 +170,7 @@ def local_matrices(counts: _Array, matrices: _Array) -> _Array:
     return np.where(is_local, local, base)
 
 
-def evidence(counts: _Array, prior: _Array) -> _Array:
+def evidence(counts: AnyArray, prior: AnyArray) -> AnyArray:
     """Return the log marginal likelihood of matrices under Dirichlet-multinomial rows [...]."""
     whole = gammaln(prior.sum(axis=-1)) - gammaln(prior.sum(axis=-1) + counts.sum(axis=-1))
     parts = gammaln(counts + prior) - gammaln(prior)

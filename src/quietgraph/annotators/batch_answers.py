@@ -5,12 +5,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
 from quietgraph.annotators.prompts import decode_id
 from quietgraph.errors import UnreadableFileError
+from quietgraph.files import regular_file
 
 _MOST_BYTES: Final = 2 * 10**9
 _OBJECT: Final = re.compile(r"\{[^{}]*\}", re.DOTALL)
@@ -39,7 +40,7 @@ def read_batch_answers(
         classes: That an answer may name; case, spaces, _ and - do not matter.
         annotator: Name of the annotator; without it that of the model.
     """
-    path = Path(path)
+    path = regular_file(path)
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise UnreadableFileError(f"{path} is larger than 2 GB. Split it.")
@@ -77,7 +78,7 @@ def parse_answer(text: str, known: dict[str, str]) -> tuple[list[str], float | N
     for found in _OBJECT.findall(text):
         try:
             answer = json.loads(found)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         named = answer.get("ranking") or answer.get("label") or []
         named = named if isinstance(named, list) else [named]
@@ -99,7 +100,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[\s_-]+", " ", name).strip().lower()
 
 
-def _confidence(value: Any) -> float | None:
+def _confidence(value: object) -> float | None:
     """Return a confidence from 0 to 1; 85 and "85%" are 0.85, other values are none."""
     try:
         number = float(str(value).strip().rstrip("%"))

@@ -1,7 +1,7 @@
 """One label per node from several annotators and the graph, estimated together."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import torch
@@ -15,17 +15,18 @@ from quietgraph.data.observation import Observation
 from quietgraph.embed.clusters import start_clusters
 from quietgraph.graph import Graph
 from quietgraph.rng import torch_generator
-from quietgraph.types import UNKNOWN, Labels
+from quietgraph.types import UNKNOWN, AnyArray, Labels, Mask
 
 _ROUNDS: Final = 3
 _FEWEST_LABELS: Final = 10  # from which a classifier is asked
+_FEWEST_VERIFIED: Final = 20  # labels from which a classifier learns from these alone
+_OTHERS: Final = 0.03  # weight of a label that nobody verified, beside verified ones
 _CERTAIN: Final = 1e3  # log odds of a verified label
 _ANCHORS: Final = 100.0  # answers that the classifier's word on an annotator counts as
 _FIRST_RATE: Final = 0.3
 _FLOOR: Final = 1e-4  # of a classifier's probability
 _PER_PROTOTYPE: Final = 60  # answered nodes
 _MOST_PROTOTYPES: Final = 20
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +44,12 @@ class Consensus:
     """
 
     answers: Annotations
-    posterior: _Array
-    matrices: _Array
-    copying: _Array
-    prior: _Array
+    posterior: AnyArray
+    matrices: AnyArray
+    copying: AnyArray
+    prior: AnyArray
     weight: float
-    checked: _Array
+    checked: AnyArray
 
     @property
     def labels(self) -> Labels:
@@ -56,13 +57,20 @@ class Consensus:
         best = torch.from_numpy(self.posterior.argmax(axis=1))
         return torch.where(self.answers.answered, best, torch.full_like(best, UNKNOWN))
 
+    @property
+    def confidence(self) -> AnyArray:
+        """Probability of the likeliest class, 1 without an answer [nodes]."""
+        answered = self.answers.answered.numpy()
+        return np.where(answered, self.posterior.max(axis=1), 1.0)
+
 
 def find_consensus(observation: Observation, *, seed: int, rounds: int = _ROUNDS) -> Consensus:
     """Return the consensus of the annotators of an observation.
 
     EM of Dawid and Skene in which the prior of every node is what classifiers say that have not
     seen the node's own label (see `OutOfFoldPrior`). They learn from the consensus, and the
-    consensus is found anew, a few rounds. Verified labels are certain.
+    consensus is found anew, a few rounds. Verified labels are certain, and where annotators do not
+    check each other, the first classifiers learn from these above all.
 
     Args:
         observation: With annotations.
@@ -70,40 +78,86 @@ def find_consensus(observation: Observation, *, seed: int, rounds: int = _ROUNDS
         rounds: How often the classifiers learn.
     """
     answers = _answers(observation)
-    graph, classes = observation.graph, len(observation.classes)
-    certain, answered = _certain(observation), answers.answered
-    known = answered | observation.known
-    probabilities, weight = np.zeros((graph.num_nodes, classes)), 0.0
+    certain, checked = _certain(observation), _checked(observation)
+    known = answers.answered | observation.known
     is_small = int(known.sum()) < _FEWEST_LABELS  # EM would follow chance
-    rounds, steps = (0, 1) if is_small else (rounds, 100)
-    trusted = _trusted(observation)
     fit = dawid_skene(
         answers,
         certain if certain.any() else None,
-        trusted=trusted,
-        anchors=_anchors(answers, trusted, None),
-        most_steps=steps,
+        trusted=checked,
+        anchors=_anchors(answers, checked, None),
+        most_steps=1 if is_small else 100,
     )
-    classifier = OutOfFoldPrior(graph, known, seed=seed) if rounds else None
-    prototypes = _prototypes(graph, answers, seed) if rounds else None
-    for _ in range(rounds):
-        best = torch.from_numpy(fit.posterior.argmax(axis=1))
-        labels = torch.where(answered, best, observation.codes)
-        if classifier is None or int(labels[known].min()) == int(labels[known].max()):
+    found = _Round(fit, np.zeros(certain.shape), 0.0)
+    rounds = 0 if is_small else rounds
+    step = _Step.of(observation, known, seed) if rounds else None
+    for place in range(rounds):
+        labels = torch.from_numpy(found.fit.posterior.argmax(axis=1))
+        labels = torch.where(answers.answered, labels, observation.codes)
+        if step is None or int(labels[known].min()) == int(labels[known].max()):
             break
-        probabilities = classifier(labels, classes)
-        logs = np.log(np.maximum(probabilities, _FLOOR)) * answered.numpy()[:, None]
-        weight = prior_weight((fit.evidence + certain)[known.numpy()], logs[known.numpy()])
-        fit = dawid_skene(
+        found = step(found.fit, labels, is_first=place == 0)
+    there = answers.answered.numpy()[:, None]
+    fit, posterior = found.fit, found.fit.posterior * there
+    prior = found.probabilities * there
+    return Consensus(answers, posterior, fit.matrices, fit.copying, prior, found.weight, checked)
+
+
+@dataclass(frozen=True, eq=False)
+class _Round:
+    """What a round found: annotators, probabilities of the classifiers and their weight."""
+
+    fit: CrowdFit
+    probabilities: AnyArray
+    weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """Classifiers learn from the consensus, and the consensus is found anew with them."""
+
+    answers: Annotations
+    certain: AnyArray  # log odds that hold verified labels fast [nodes, classes]
+    checked: AnyArray  # [answers]
+    teachers: AnyArray | None  # 1 for verified labels that teach first [nodes]
+    known: Mask
+    classifier: OutOfFoldPrior
+    prototypes: AnyArray | None
+
+    @classmethod
+    def of(cls, observation: Observation, known: Mask, seed: int) -> "_Step":
+        answers, graph = _answers(observation), observation.graph
+        return cls(
             answers,
-            weight * logs + certain,
-            prototypes=prototypes,
-            classifier=softmax(weight * logs, axis=1),
-            start=fit.posterior,
-            trusted=trusted,
-            anchors=_anchors(answers, trusted, probabilities),
+            _certain(observation),
+            _checked(observation),
+            _teachers(observation),
+            known,
+            OutOfFoldPrior(graph, known, seed=seed),
+            _prototypes(graph, answers, seed),
         )
-    return _result(answers, fit, probabilities, weight, trusted)
+
+    def __call__(self, fit: CrowdFit, labels: Labels, *, is_first: bool) -> _Round:
+        counts, is_taught = None, self.teachers is not None
+        if self.teachers is not None:
+            others = _OTHERS if is_first else fit.posterior.max(axis=1)
+            counts = np.maximum(self.teachers, others)
+        probabilities = self.classifier(labels, self.certain.shape[1], counts)
+        logs = np.log(np.maximum(probabilities, _FLOOR)) * self.answers.answered.numpy()[:, None]
+        weight, known = 1.0, self.known.numpy()
+        if not (is_taught and is_first):
+            weight = prior_weight((fit.evidence + self.certain)[known], logs[known])
+        prior = weight * logs + self.certain
+        again = dawid_skene(
+            self.answers,
+            prior,
+            prototypes=self.prototypes,
+            classifier=softmax(weight * logs, axis=1),
+            start=softmax(prior, axis=1) if is_taught and is_first else fit.posterior,
+            trusted=None if is_taught else self.checked,
+            anchors=None if is_taught else _anchors(self.answers, self.checked, probabilities),
+        )
+        return _Round(again, probabilities, weight)
 
 
 def resolve_annotations(
@@ -125,29 +179,21 @@ def with_consensus(observation: Observation, consensus: Consensus) -> Observatio
     return replace(observation, codes=codes)
 
 
-def _result(
-    answers: Annotations, fit: CrowdFit, probabilities: _Array, weight: float, checked: _Array
-) -> Consensus:
-    there = answers.answered.numpy()[:, None]
-    posterior, prior = fit.posterior * there, probabilities * there
-    return Consensus(answers, posterior, fit.matrices, fit.copying, prior, weight, checked)
-
-
 def _answers(observation: Observation) -> Annotations:
     if observation.annotations is None:
         raise TypeError("an observation without annotations has no consensus")
     return observation.annotations
 
 
-def _trusted(observation: Observation) -> _Array:
+def _checked(observation: Observation) -> AnyArray:
     """Return the answers on nodes that have another one, or a verified label [answers] bool."""
     answers = _answers(observation)
     several = np.bincount(answers.nodes, minlength=answers.num_nodes) > 1
-    trusted: _Array = (several | observation.verified.numpy())[answers.nodes]
-    return trusted
+    checked: AnyArray = (several | observation.verified.numpy())[answers.nodes]
+    return checked
 
 
-def _anchors(answers: Annotations, trusted: _Array, probabilities: _Array | None) -> _Array:
+def _anchors(answers: Annotations, trusted: AnyArray, probabilities: AnyArray | None) -> AnyArray:
     """Return counts that stand for answers that nobody else checks [annotators, true, answer].
 
     One answer to a node cannot be told from an error by answers alone: the classifier's confident
@@ -172,7 +218,23 @@ def _anchors(answers: Annotations, trusted: _Array, probabilities: _Array | None
     return counts
 
 
-def _certain(observation: Observation) -> _Array:
+def _teachers(observation: Observation) -> AnyArray | None:
+    """Return 1 for verified labels, 0 for others, where these alone teach the first classifier.
+
+    A classifier that learns from one annotator repeats his mistakes and cannot find them; one that
+    learns from verified labels can. Where annotators check each other, all labels teach.
+    """
+    verified = (observation.verified & observation.known).numpy()
+    seen = np.unique(observation.codes.numpy()[verified])
+    answers = _answers(observation)
+    several = np.bincount(answers.nodes, minlength=answers.num_nodes) > 1
+    alone = ~several[answers.nodes]
+    if verified.sum() < _FEWEST_VERIFIED or len(seen) < 2 or alone.mean() <= 0.5:
+        return None
+    return np.asarray(verified, dtype=np.float64)
+
+
+def _certain(observation: Observation) -> AnyArray:
     """Return log odds that hold verified labels fast, 0 elsewhere [nodes, classes]."""
     verified = (observation.verified & observation.known).numpy()
     logs = np.zeros((len(verified), len(observation.classes)))
@@ -181,7 +243,7 @@ def _certain(observation: Observation) -> _Array:
     return logs
 
 
-def _prototypes(graph: Graph, answers: Annotations, seed: int) -> _Array | None:
+def _prototypes(graph: Graph, answers: Annotations, seed: int) -> AnyArray | None:
     """Return clusters of nodes by smoothed attributes [nodes]; None for too few answers."""
     count = min(int(answers.answered.sum()) // _PER_PROTOTYPE, _MOST_PROTOTYPES)
     if count < 2:

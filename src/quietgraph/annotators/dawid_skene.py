@@ -1,7 +1,7 @@
 """Dawid and Skene's EM, in which every node may have its own prior of the true class."""
 
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -9,11 +9,11 @@ from scipy.special import logsumexp, softmax
 
 from quietgraph.annotators.answer_model import AnswerModel
 from quietgraph.data.annotations import Annotations
+from quietgraph.types import AnyArray
 
 _MOST_STEPS: Final = 100
 _TOLERANCE: Final = 1e-4  # largest change of a posterior at which the steps end
 _WEIGHTS: Final = np.arange(0, 17) / 8  # of the prior of each node
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,22 +28,22 @@ class CrowdFit:
         steps: Of EM.
     """
 
-    posterior: _Array
-    evidence: _Array
-    matrices: _Array
-    copying: _Array
+    posterior: AnyArray
+    evidence: AnyArray
+    matrices: AnyArray
+    copying: AnyArray
     steps: int
 
 
 def dawid_skene(
     answers: Annotations,
-    log_prior: _Array | None = None,
+    log_prior: AnyArray | None = None,
     *,
-    prototypes: _Array | None = None,
-    classifier: _Array | None = None,
-    trusted: _Array | None = None,
-    anchors: _Array | None = None,
-    start: _Array | None = None,
+    prototypes: AnyArray | None = None,
+    classifier: AnyArray | None = None,
+    trusted: AnyArray | None = None,
+    anchors: AnyArray | None = None,
+    start: AnyArray | None = None,
     most_steps: int = _MOST_STEPS,
 ) -> CrowdFit:
     """Return posteriors of the true classes and the annotators' noise matrices by EM.
@@ -77,7 +77,7 @@ def dawid_skene(
     return CrowdFit(posterior, found, estimate.matrices, estimate.copying, steps)
 
 
-def prior_weight(evidence: _Array, log_prior: _Array) -> float:
+def prior_weight(evidence: AnyArray, log_prior: AnyArray) -> float:
     """Return the weight w of a prior under which the answers are likeliest.
 
     Maximises the sum over nodes of log sum_k softmax(w log_prior)_k P(answers | k): below 1 where
@@ -94,13 +94,13 @@ def prior_weight(evidence: _Array, log_prior: _Array) -> float:
     return float(_WEIGHTS[int(np.argmax([merit.sum() for merit in merits]))])
 
 
-def sum_per_node(answers: Annotations) -> Any:
+def sum_per_node(answers: Annotations) -> object:
     """Return what sums rows of answers into rows of nodes [nodes, answers]."""
     places = (answers.nodes, np.arange(len(answers)))
     return csr_matrix((np.ones(len(answers)), places), shape=(answers.num_nodes, len(answers)))
 
 
-def _votes(answers: Annotations, log_prior: _Array | None) -> _Array:
+def _votes(answers: Annotations, log_prior: AnyArray | None) -> AnyArray:
     votes = answers.votes() + 1e-2
     if log_prior is not None:
         votes = votes * softmax(log_prior, axis=1) + 1e-12

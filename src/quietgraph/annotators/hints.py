@@ -4,18 +4,18 @@ How often that is right is estimated for each annotator, never taken from what t
 """
 
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from quietgraph.data.annotations import Annotations
+from quietgraph.types import AnyArray, SparseMatrix
 
 _PRIOR: Final = 20.0  # answers
 _BINS: Final = 4  # of the confidences of an annotator
 _KINDS: Final = _BINS + 1
 _LEAST: Final = 1e-12
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +29,14 @@ class Hints:
         indicator: Sums over the answers of a cell [cells, answers].
     """
 
-    cells: _Array
-    places: _Array
-    sizes: _Array
-    indicator: Any
+    cells: AnyArray
+    places: AnyArray
+    sizes: AnyArray
+    indicator: SparseMatrix
 
-    def log_likelihood(self, answers: Annotations, beliefs: _Array, counted: _Array) -> _Array:
+    def log_likelihood(
+        self, answers: Annotations, beliefs: AnyArray, counted: AnyArray
+    ) -> AnyArray:
         """Return log P(hints | true class) [answers, classes].
 
         P(kind | label right) for the label; for other classes P(kind | label wrong) times the
@@ -54,7 +56,7 @@ class Hints:
         factor[rows, answers.labels] = if_right
         return np.asarray(np.log(np.maximum(factor, _LEAST)))
 
-    def _places(self, counted: _Array) -> _Array:
+    def _places(self, counted: AnyArray) -> AnyArray:
         """Return the probability of each place of the true class, if not the first [answers, 4]."""
         mass = np.stack([(counted * (self.places == one)).sum(axis=1) for one in (1, 2, 3)], axis=1)
         room = np.stack([(self.places == one).sum(axis=1) for one in (1, 2, 3)], axis=1)
@@ -65,7 +67,7 @@ class Hints:
         found /= np.maximum(found.sum(axis=1, keepdims=True), _LEAST)
         return np.concatenate([np.ones((len(counted), 1)), found], axis=1)
 
-    def _frequency(self, weight: _Array) -> _Array:
+    def _frequency(self, weight: AnyArray) -> AnyArray:
         """Return how often each kind of answer occurs among the answers of its annotator.
 
         Drawn towards all answers of the annotator, right or wrong, so that few of them tell little.

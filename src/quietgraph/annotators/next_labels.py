@@ -1,7 +1,7 @@
 """Which nodes to label next, or again, and by whom: uncertain ones that stand for others."""
 
 from collections.abc import Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -9,21 +9,30 @@ import pandas as pd
 from quietgraph.annotators.consensus import Consensus
 from quietgraph.annotators.tables import annotator_table
 from quietgraph.errors import InvalidParameterError, UnknownNameError
+from quietgraph.types import AnyArray
 
 PERSON: Final = "person"  # who is asked where nobody has answered so far
 _SHARPNESS: Final = 16.0  # power of the cosine: how fast a label's use falls off with distance
+_UNSEEN: Final = 0.2  # fraction of beliefs about which confidence says nothing: a classifier that
+# learned the mistakes of an annotator is sure of them
 _MOST_NODES: Final = 3_000  # that are compared with one another, the most uncertain ones
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 def choose_nodes(
-    uncertainty: _Array, embeddings: _Array, budget: int, *, allowed: _Array, cost: _Array
-) -> tuple[_Array, _Array]:
+    uncertainty: AnyArray,
+    embeddings: AnyArray,
+    budget: int,
+    *,
+    allowed: AnyArray,
+    cost: AnyArray,
+    certain: AnyArray | None = None,
+) -> tuple[AnyArray, AnyArray]:
     """Return the nodes whose labels remove the most uncertainty for their cost, best first.
 
     A label removes the uncertainty of its own node, and of node j the fraction cos(i, j)^16 in the
     embedding, so a node in a dense and uncertain region is worth more than an outlier. Chosen one
-    after the other: what the first label removes counts no more for the second.
+    after the other: what the first label removes counts no more for the second, and what labels
+    that are certain already have removed counts for none.
 
     Args:
         uncertainty: Expected error of what is believed of each node [nodes].
@@ -31,22 +40,35 @@ def choose_nodes(
         budget: How many to choose.
         allowed: Nodes that may be chosen [nodes] bool.
         cost: Of a label of each node [nodes].
+        certain: Nodes whose label is certain [nodes] bool; none without it.
 
     Returns:
         Nodes, and how much expected error each removes, in nodes.
     """
     order = np.argsort(-uncertainty, kind="stable")
     rows = np.union1d(order[:_MOST_NODES], order[allowed[order]][:_MOST_NODES])
-    unit = embeddings[rows].astype(np.float64)
-    unit = unit - unit.mean(axis=0)
+    told = rows[:0] if certain is None else np.flatnonzero(certain)
+    unit = embeddings[np.concatenate([rows, told])].astype(np.float64)
+    unit = unit - unit[: len(rows)].mean(axis=0)
     unit /= np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-12)
-    use = np.maximum(unit @ unit.T, 0.0) ** _SHARPNESS  # [rows, rows]
+    use = np.maximum(unit[: len(rows)] @ unit.T, 0.0) ** _SHARPNESS  # [rows, rows and told]
+    left = uncertainty[rows] * np.prod(1 - use[:, len(rows) :], axis=1)
+    return _choose(use[:, : len(rows)], left, budget, rows, allowed[rows], cost[rows])
+
+
+def _choose(  # noqa: PLR0917
+    use: AnyArray,
+    left: AnyArray,
+    budget: int,
+    rows: AnyArray,
+    free: AnyArray,
+    cost: AnyArray,
+) -> tuple[AnyArray, AnyArray]:
     np.fill_diagonal(use, 1.0)
-    left, free = uncertainty[rows].astype(np.float64), allowed[rows].copy()
     gains = use @ left
     chosen, removed = [], []
     for _ in range(min(budget, int(free.sum()))):
-        best = int(np.where(free, gains / cost[rows], -np.inf).argmax())
+        best = int(np.where(free, gains / cost, -np.inf).argmax())
         chosen.append(rows[best])
         removed.append(gains[best])
         free[best] = False
@@ -57,16 +79,17 @@ def choose_nodes(
 
 
 def next_labels(
-    beliefs: _Array,
-    embeddings: _Array,
+    beliefs: AnyArray,
+    embeddings: AnyArray,
     budget: int,
     *,
-    classes: _Array,
-    labelled: _Array,
+    classes: AnyArray,
+    labelled: AnyArray,
     consensus: Consensus | None = None,
     annotator: str | None = None,
     costs: Mapping[str, float] | None = None,
-    among: _Array | None = None,
+    among: AnyArray | None = None,
+    verified: AnyArray | None = None,
 ) -> pd.DataFrame:
     """Return a table to be filled in: which nodes to label, or label again, and by whom.
 
@@ -84,14 +107,17 @@ def next_labels(
         annotator: Who is to be asked, known or new; without it whoever suits each node best.
         costs: Of an answer by annotator; 1 where it is not said.
         among: Nodes that may be asked about [nodes] bool; all without it.
+        verified: Nodes whose label is certain [nodes] bool; none without it.
     """
     _check(budget, costs, consensus, annotator)
     nodes = len(beliefs)
     allowed = np.ones(nodes, dtype=bool) if among is None else among.copy()
     who, price = _whom(consensus, annotator, costs or {}, nodes)
     allowed &= who >= 0
-    uncertainty = 1 - beliefs.max(axis=1)
-    chosen, gain = choose_nodes(uncertainty, embeddings, budget, allowed=allowed, cost=price)
+    uncertainty = 1 - (1 - _UNSEEN) * beliefs.max(axis=1)
+    chosen, gain = choose_nodes(
+        uncertainty, embeddings, budget, allowed=allowed, cost=price, certain=verified
+    )
     names = _names(consensus, annotator)
     order = np.argsort(-beliefs[chosen], axis=1, kind="stable")
     given = np.full(nodes, "", dtype=object) if consensus is None else consensus.answers.in_words()
@@ -134,7 +160,7 @@ def _names(consensus: Consensus | None, annotator: str | None) -> list[str]:
 
 def _whom(
     consensus: Consensus | None, annotator: str | None, costs: Mapping[str, float], nodes: int
-) -> tuple[_Array, _Array]:
+) -> tuple[AnyArray, AnyArray]:
     """Return the annotator to ask for each node, -1 where all have answered, and the cost."""
     names = _names(consensus, annotator)
     price = np.array([costs.get(name, 1.0) for name in names])

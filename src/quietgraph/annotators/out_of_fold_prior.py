@@ -1,7 +1,7 @@
 """What attributes and neighbours say of a node without its own label, in closed form."""
 
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import torch
@@ -12,13 +12,12 @@ from quietgraph.classify.label_issues.pooling import pool_evidence
 from quietgraph.classify.label_issues.suspects import neighbour_label_fractions
 from quietgraph.classify.smoothing import attribute_directions, attributes_of
 from quietgraph.graph import Graph
-from quietgraph.types import UNKNOWN, Embeddings, Labels, Mask
+from quietgraph.types import UNKNOWN, AnyArray, Embeddings, Labels, Mask
 
 _DIRECTIONS: Final = 256  # of the smoothed attributes that are kept
 _PENALTIES: Final = 10.0 ** np.arange(-2, 2.1, 0.5)  # in units of the mean squared length of rows
 _SHARPNESS: Final = 2.0 ** np.arange(0, 6)
 _LEAST: Final = 1e-6
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,25 +25,34 @@ class LeaveOneOutRidge:
     """Ridge regression onto one-hot labels whose leave-one-out predictions cost one product.
 
     Attributes:
-        left: Left singular vectors of the centred rows [rows, rank].
-        squares: Squared singular values [rank].
+        rows: The rows less their weighted mean, along the principal directions [rows, rank].
+        squares: Weighted sum of the squares of each column of `rows` [rank].
+        weights: How much each row counts in the fit [rows].
     """
 
-    left: _Array
-    squares: _Array
+    rows: AnyArray
+    squares: AnyArray
+    weights: AnyArray
 
     @classmethod
-    def of(cls, rows: _Array) -> "LeaveOneOutRidge":
-        """Decompose the rows once, for any labels [rows, columns]."""
-        centred = rows - rows.mean(axis=0)
-        narrow = centred.shape[1] <= centred.shape[0]
-        values, vectors = np.linalg.eigh(centred.T @ centred if narrow else centred @ centred.T)
-        kept = values > 1e-9 * max(float(values[-1]), 1e-30)
-        squares = values[kept]
-        left = centred @ vectors[:, kept] / np.sqrt(squares) if narrow else vectors[:, kept]
-        return cls(left, squares)
+    def of(cls, rows: AnyArray, weights: AnyArray | None = None) -> "LeaveOneOutRidge":
+        """Decompose the rows once, for any labels.
 
-    def left_out(self, targets: _Array, penalty: float) -> _Array:
+        Args:
+            rows: To predict from [rows, columns].
+            weights: How much each row counts; 0 for one that is only predicted [rows].
+        """
+        weights = np.ones(len(rows)) if weights is None else weights
+        centred = rows - weights @ rows / weights.sum()
+        scaled = np.sqrt(weights)[:, None] * centred
+        narrow = centred.shape[1] <= centred.shape[0]
+        values, vectors = np.linalg.eigh(scaled.T @ scaled if narrow else scaled @ scaled.T)
+        kept = values > 1e-9 * max(float(values[-1]), 1e-30)
+        squares, vectors = values[kept], vectors[:, kept]
+        along = vectors if narrow else scaled.T @ (vectors / np.sqrt(squares))
+        return cls(centred @ along, squares, weights)
+
+    def left_out(self, targets: AnyArray, penalty: float) -> AnyArray:
         """Return what each row is predicted by a fit to the other rows [rows, classes].
 
         The residual of the fit to all rows, over 1 less the leverage of the row.
@@ -53,16 +61,18 @@ class LeaveOneOutRidge:
             targets: To be predicted [rows, classes].
             penalty: In units of the mean squared length of the rows.
         """
-        mean, unit = targets.mean(axis=0), self.squares.sum() / len(targets)
-        shrink = self.squares / (self.squares + penalty * unit)
-        fitted = mean + self.left @ (shrink[:, None] * (self.left.T @ (targets - mean)))
-        leverage = np.square(self.left) @ shrink + 1 / len(targets)
+        total = self.weights.sum()
+        mean, unit = self.weights @ targets / total, self.squares.sum() / total
+        inverse = 1 / (self.squares + penalty * unit)
+        products = self.rows.T @ (self.weights[:, None] * (targets - mean))
+        fitted = mean + self.rows @ (inverse[:, None] * products)
+        leverage = self.weights * (np.square(self.rows) @ inverse + 1 / total)
         return np.asarray(targets - (targets - fitted) / np.maximum(1 - leverage, _LEAST)[:, None])
 
-    def log_probabilities(self, labels: _Array, num_classes: int) -> _Array:
+    def log_probabilities(self, labels: AnyArray, num_classes: int) -> AnyArray:
         """Return log probabilities of each row's classes by the other rows [rows, classes].
 
-        Penalty and sharpness are those under which the labels are likeliest.
+        Penalty and sharpness are those under which the labels are likeliest, by weight.
         """
         targets = np.eye(num_classes)[labels] - 1 / num_classes
         rows = np.arange(len(labels))
@@ -71,7 +81,7 @@ class LeaveOneOutRidge:
             for scores in (self.left_out(targets, penalty) for penalty in _PENALTIES)
             for sharpness in _SHARPNESS
         )
-        return np.asarray(max(options, key=lambda logs: float(logs[rows, labels].sum())))
+        return np.asarray(max(options, key=lambda logs: float(self.weights @ logs[rows, labels])))
 
 
 class OutOfFoldPrior:
@@ -86,12 +96,13 @@ class OutOfFoldPrior:
     def __init__(self, graph: Graph, known: Mask, *, seed: int) -> None:
         own, smooth = attribute_views(graph, seed=seed)
         self.adjacency, self.known = graph.adjacency, known
-        self.ridges = {
-            name: LeaveOneOutRidge.of(rows[known].double().numpy())
-            for name, rows in {"attributes": smooth, "own": own}.items()
-        }
+        views = {"attributes": smooth, "own": own}
+        self.rows = {name: rows[known].double().numpy() for name, rows in views.items()}
+        self.ridges: dict[str, LeaveOneOutRidge] = {}
 
-    def __call__(self, labels: Labels, num_classes: int) -> _Array:
+    def __call__(
+        self, labels: Labels, num_classes: int, weights: AnyArray | None = None
+    ) -> AnyArray:
         """Return probabilities of the nodes' classes without their own labels [nodes, classes].
 
         Own attributes, smoothed ones and the labels of neighbours are pooled with weights that fit
@@ -100,18 +111,33 @@ class OutOfFoldPrior:
         Args:
             labels: Class codes of the known nodes [nodes].
             num_classes: Number of classes.
+            weights: How much each label counts; nothing is learned from one of weight 0 [nodes].
         """
         labels = labels.masked_fill(~self.known, UNKNOWN)
-        sources = {"neighbours": neighbour_label_fractions(self.adjacency, labels, num_classes)}
-        for name, ridge in self.ridges.items():
-            logs = ridge.log_probabilities(labels[self.known].numpy(), num_classes)
+        counted = labels if weights is None else labels.masked_fill(_are_zero(weights), UNKNOWN)
+        sources = {"neighbours": neighbour_label_fractions(self.adjacency, counted, num_classes)}
+        for name in self.rows:
+            logs = self._ridge(name, weights).log_probabilities(
+                labels[self.known].numpy(), num_classes
+            )
             sources[name] = torch.zeros(len(labels), num_classes, dtype=torch.float64)
             sources[name][self.known] = torch.from_numpy(np.exp(logs))
-        return pool_evidence(sources, labels).probabilities.numpy()
+        return pool_evidence(sources, labels, weights).probabilities.numpy()
+
+    def _ridge(self, name: str, weights: AnyArray | None) -> LeaveOneOutRidge:
+        if weights is not None:
+            return LeaveOneOutRidge.of(self.rows[name], weights[self.known.numpy()])
+        if name not in self.ridges:
+            self.ridges[name] = LeaveOneOutRidge.of(self.rows[name])
+        return self.ridges[name]
+
+
+def _are_zero(weights: AnyArray) -> Mask:
+    return torch.from_numpy(weights == 0)
 
 
 def attribute_views(graph: Graph, *, seed: int) -> tuple[Embeddings, Embeddings]:
     """Return own attributes, and leading directions of smoothed ones, in rows of unit length."""
     own, smooth = attributes_of(graph, seed=seed, most_columns=_DIRECTIONS)
-    mean, directions = attribute_directions(graph, _DIRECTIONS, seed=seed, most_columns=_DIRECTIONS)
+    mean, directions = attribute_directions(graph, smooth, _DIRECTIONS, seed=seed)
     return own, F.normalize((smooth - mean) @ directions, dim=1)

@@ -6,7 +6,7 @@ Nothing here talks to a network: a file of JSON lines is written, and uploaded b
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
@@ -92,7 +92,7 @@ def _question(texts: list[tuple[str, str]], classes: Sequence[str]) -> str:
     return f"Classes:\n{listed}\n\n{shown or '(no text)'}\n\nWhich class is it?"
 
 
-def _request(provider: str, custom_id: str, question: str, model: str) -> dict[str, Any]:
+def _request(provider: str, custom_id: str, question: str, model: str) -> dict[str, object]:
     asked = {"role": "user", "content": question}
     if provider == "anthropic":
         params = {"model": model, "max_tokens": _MOST_TOKENS, "system": _SYSTEM}

@@ -1,6 +1,6 @@
 """Tables about annotators: how good each is, who disagrees, the consensus of nodes."""
 
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -8,13 +8,12 @@ from scipy.stats import beta
 
 from quietgraph.annotators.consensus import Consensus
 from quietgraph.data.annotations import Annotations
-from quietgraph.types import UNKNOWN
+from quietgraph.types import UNKNOWN, AnyArray
 
 _PRIOR: Final = 2.0  # answers of the common accuracy that every annotator starts with
 _LEVEL: Final = 0.95
 _RANDOM: Final = 0.2  # kappa below which answers are as good as random
 _MOST_COMPARED: Final = 100  # annotators
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 def annotator_table(consensus: Consensus) -> pd.DataFrame:
@@ -77,7 +76,7 @@ def disagreement_table(answers: Annotations) -> pd.DataFrame:
     return table.sort_values("disagree", ascending=False, kind="stable", ignore_index=True)
 
 
-def consensus_table(consensus: Consensus, node_ids: Any) -> pd.DataFrame:
+def consensus_table(consensus: Consensus, node_ids: object) -> pd.DataFrame:
     """Return the nodes with answers, least certain first.
 
     Columns: node, consensus, probability, majority, classifier (its likeliest class without the
@@ -105,7 +104,7 @@ def consensus_table(consensus: Consensus, node_ids: Any) -> pd.DataFrame:
     return table.sort_values("probability", kind="stable", ignore_index=True)
 
 
-def _interval(mean: _Array, variance: _Array) -> tuple[_Array, _Array]:
+def _interval(mean: AnyArray, variance: AnyArray) -> tuple[AnyArray, AnyArray]:
     """Return the interval of a Beta distribution with this mean and variance."""
     mean = mean.clip(1e-6, 1 - 1e-6)
     total = np.maximum(mean * (1 - mean) / np.maximum(variance, 1e-12) - 1, 0.5)
@@ -113,7 +112,7 @@ def _interval(mean: _Array, variance: _Array) -> tuple[_Array, _Array]:
     return np.asarray(low), np.asarray(high)
 
 
-def _chance(consensus: Consensus) -> _Array:
+def _chance(consensus: Consensus) -> AnyArray:
     """Return the accuracy of each annotator's answers in random order [annotators]."""
     answers, classes = consensus.answers, len(consensus.answers.classes)
     named = np.zeros((len(answers.names), classes))
@@ -125,8 +124,8 @@ def _chance(consensus: Consensus) -> _Array:
 
 
 def _compare(
-    answers: Annotations, given: _Array, one: int, two: int, chosen: _Array
-) -> tuple[Any, ...] | None:
+    answers: Annotations, given: AnyArray, one: int, two: int, chosen: AnyArray
+) -> tuple[object, ...] | None:
     both = (given[one] != UNKNOWN) & (given[two] != UNKNOWN)
     if not both.any():
         return None

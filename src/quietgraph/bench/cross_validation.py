@@ -17,7 +17,7 @@ from quietgraph.graph import Graph
 from quietgraph.methods import EmbeddingCache, NodeClassifier, use_cache
 from quietgraph.params import parameters
 from quietgraph.rng import torch_generator
-from quietgraph.types import UNKNOWN, Labels
+from quietgraph.types import UNKNOWN, AnyArray, Labels
 
 FOLDS = 5
 RANK_RATIOS = tuple(step / 10 for step in range(1, 10))  # gamma
@@ -90,9 +90,7 @@ def cross_validate(
     return FoldScores(hits / known, loss / known)
 
 
-def _chances(
-    model: NodeClassifier, wanted: np.ndarray[Any, Any], where: np.ndarray[Any, Any]
-) -> np.ndarray[Any, Any]:
+def _chances(model: NodeClassifier, wanted: AnyArray, where: AnyArray) -> AnyArray:
     """Return the probability of the wanted class of each held-out node."""
     probabilities = model.predict_proba()[where]
     columns = {label: column for column, label in enumerate(model.classes_.tolist())}

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from typing import Any
+from typing import Any, Final
 
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.record import canonical_json
@@ -13,6 +13,9 @@ from quietgraph.data.datasets import DATASETS, describe, load_benchmark
 from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import NoiseSetting, parse_noise, warn_if_uninformative
 from quietgraph.errors import InvalidParameterError, UnknownNameError
+
+_MOST_SEEDS: Final = 100_000
+_LONGEST_SHOWN: Final = 100  # characters of a text in a message
 
 
 @dataclass(frozen=True)
@@ -90,22 +93,24 @@ class Grid:
 
 def parse_seeds(text: str) -> list[int]:
     """Return seeds from a count ("10" = 0 ... 9), a range ("1000-1009") or a list ("3,5")."""
+    seeds: Sequence[int]
     try:
         if "-" in text:
             first, _, last = text.partition("-")
-            seeds = list(range(int(first), int(last) + 1))
+            seeds = range(int(first), int(last) + 1)
         elif "," in text:
             seeds = [int(part) for part in text.split(",") if part.strip()]
         else:
-            seeds = list(range(int(text)))
+            seeds = range(int(text))
     except ValueError:
         seeds = []
-    if not seeds:
+    # A slice, not len(): a range may be longer than any list.
+    if not seeds or seeds[_MOST_SEEDS:]:
         raise InvalidParameterError(
             "seeds must be a count (10), a range (1000-1009; 7-7 is seed 7 alone) or a list (3,5) "
-            f"of at least one draw, got '{text}'."
+            f"of 1 to {_MOST_SEEDS:,} draws, got '{text[:_LONGEST_SHOWN]}'."
         )
-    return seeds
+    return list(seeds)
 
 
 @cache
@@ -150,19 +155,3 @@ class RunQueue:
             self._learning.discard(group)
             if is_done:
                 self._learned.add(group)
-
-
-def longest_first(runs: Iterable[Run], seconds: dict[tuple[str, str], float]) -> list[Run]:
-    """Return the runs with the expected longest first, so that no long one is left at the end.
-
-    Args:
-        runs: In any order.
-        seconds: Known mean duration by (dataset, variant); unknown ones are guessed by size.
-    """
-
-    def expected(run: Run) -> float:
-        facts = describe(run.dataset)
-        guess = 1e-4 * (facts.nodes + facts.edges)
-        return seconds.get((run.dataset, str(run.variant)), guess)
-
-    return sorted(runs, key=lambda run: (-expected(run), run.dataset, str(run.variant), run.seed))

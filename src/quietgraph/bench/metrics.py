@@ -1,13 +1,14 @@
 """What a run is scored by, and how each score is to be read."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.metrics import accuracy_score, f1_score
 
 from quietgraph.errors import InvalidParameterError
+from quietgraph.types import AnyArray
 
 if TYPE_CHECKING:
     from quietgraph.data.splits import Split
@@ -124,7 +125,7 @@ def evaluate(
     }
 
 
-def _pair(predicted: ArrayLike, true: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+def _pair(predicted: ArrayLike, true: ArrayLike) -> tuple[AnyArray, AnyArray]:
     guess, truth = np.asarray(predicted), np.asarray(true)
     if guess.shape != truth.shape or guess.ndim != 1:
         raise InvalidParameterError(

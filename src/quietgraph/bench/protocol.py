@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from quietgraph.bench.metrics import accuracy, evaluate
-from quietgraph.bench.record import Record, RunKey, canonical_json
-from quietgraph.bench.variant import NOT_PART_OF_A_RUN, Variant, parse_variant
+from quietgraph.bench.record import Record, RunKey, Status, canonical_json
+from quietgraph.bench.variant import ADDED_LATER, NOT_PART_OF_A_RUN, Variant, parse_variant
 from quietgraph.classify.class_prior import class_adjustment
 from quietgraph.data.datasets import load_benchmark
 from quietgraph.data.noise import apply_noise
@@ -25,6 +25,7 @@ from quietgraph.data.noise_setting import NoiseSetting, parse_noise
 from quietgraph.data.observation import Observation, Reference
 from quietgraph.methods import EmbeddingCache, NodeClassifier, use_cache
 from quietgraph.rng import torch_generator
+from quietgraph.types import AnyArray
 
 PROTOCOL_VERSION = 1  # raise it when a change makes old results incomparable
 
@@ -50,7 +51,12 @@ class Run:
     def parameters(self) -> dict[str, Any]:
         """Return all parameters: defaults, published settings of the dataset, the variant's own."""
         every = self.variant.without_control().estimator(self.dataset).get_params()
-        return {name: value for name, value in every.items() if name not in NOT_PART_OF_A_RUN}
+        plain = {**ADDED_LATER[None], **ADDED_LATER.get(self.variant.method, {})}
+        return {
+            name: value
+            for name, value in every.items()
+            if name not in NOT_PART_OF_A_RUN and plain.get(name, ...) != value
+        }
 
     def key(self) -> RunKey:
         """Return what determines the outcome."""
@@ -110,10 +116,11 @@ def adjust_class_prior(model: NodeClassifier) -> None:
     task = model.task_
     held_out, labels = model.scores_[task.validation], task.labels[task.validation]
     draws = torch_generator(task.seed, "class prior")
-    model.scores_ = model.scores_ + class_adjustment(held_out, labels, generator=draws)
+    trained = task.labels[task.train]
+    model.scores_ = model.scores_ + class_adjustment(held_out, labels, trained, generator=draws)
 
 
-def failure(run: Run, status: Any, reason: str, seconds: float) -> Record:
+def failure(run: Run, status: Status, reason: str, seconds: float) -> Record:
     """Return the record of a run that did not get done."""
     return Record(
         key=run.key(),
@@ -152,7 +159,7 @@ def versions() -> Mapping[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in names}}
 
 
-def _all_classes(model: NodeClassifier, count: int) -> np.ndarray[Any, Any]:
+def _all_classes(model: NodeClassifier, count: int) -> AnyArray:
     """Return probabilities with a column for every class, also those without observed labels."""
     probabilities = np.zeros((len(model.scores_), count))
     probabilities[:, model.classes_.astype(int)] = model.predict_proba()

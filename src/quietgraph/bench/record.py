@@ -16,7 +16,7 @@ Status = Literal["done", "failed", "timeout", "out-of-memory"]
 STATUSES: tuple[str, ...] = get_args(Status)
 
 
-def canonical_json(value: Any) -> str:
+def canonical_json(value: object) -> str:
     """Return the one JSON text of a value: sorted keys, no spaces, no NaN."""
     try:
         return json.dumps(

@@ -1,13 +1,14 @@
 """A sweep that survives: only what is missing is run, every finished run is kept at once."""
 
 import time
-from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol
 
-from quietgraph.bench.grid import longest_first
+import pandas as pd
+
+from quietgraph.bench.costs import Costs, Plan, learned_groups, make_plan
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.record import Record
 from quietgraph.bench.store import Store
@@ -46,8 +47,8 @@ def run_sweep(
     keys = {run: run.key() for run in runs}
     finished = store.finished(keys.values(), keep_failures=not retry_failures)
     absent = [run for run in runs if keys[run].digest not in finished]
-    missing = longest_first(absent, _durations(store))
-    clock = _Clock(missing)
+    plan = plan_sweep(runs, absent, store.to_frame())
+    missing, clock = plan.runs, _Clock(plan)
     new: list[Record] = []
     tell = tell or (lambda _: None)
     tell(Progress(len(runs) - len(missing), len(runs), None, None))
@@ -62,31 +63,32 @@ def run_sweep(
     return new
 
 
-class _Clock:
-    """Estimates what remains: mean durations of what is left, at the pace of this sweep so far."""
+def plan_sweep(runs: Sequence[Run], missing: Sequence[Run], finished: pd.DataFrame) -> Plan:
+    """Return the missing runs in their order, with expected seconds.
 
-    def __init__(self, runs: list[Run]) -> None:
-        self.left = Counter((run.dataset, str(run.variant)) for run in runs)
-        self.seconds: dict[tuple[str, str], list[float]] = {}
+    Args:
+        runs: All runs of the sweep.
+        missing: Those to carry out.
+        finished: Runs that tell what others will cost, as a store gives them.
+    """
+    cache, waiting = (runs[0].cache if runs else None), set(missing)
+    done = [run for run in runs if run not in waiting]
+    there = learned_groups(done, cache=cache)
+    return make_plan(missing, Costs.of(finished, cache=cache), learned=there)
+
+
+class _Clock:
+    """Estimates what remains: expected seconds of what is left, at the pace of this sweep."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.left = {run.key().digest: plan.seconds[run] for run in plan.runs}
+        self.done = 0.0
         self.started = time.monotonic()
 
     def tick(self, record: Record) -> None:
-        cell = (record.key.dataset, record.key.method)
-        self.left[cell] -= 1
-        self.seconds.setdefault(cell, []).append(record.seconds)
+        self.done += self.left.pop(record.key.digest, 0.0)
 
     def seconds_left(self) -> float:
-        every = [value for values in self.seconds.values() for value in values]
-        overall = sum(every) / len(every)
-        means = {cell: sum(values) / len(values) for cell, values in self.seconds.items()}
-        expected = sum(count * means.get(cell, overall) for cell, count in self.left.items())
-        # Seconds of waiting for a second of work: below 1 with several workers.
-        pace = (time.monotonic() - self.started) / max(sum(every), 1e-9)
-        return expected * pace
-
-
-def _durations(store: Store) -> dict[tuple[str, str], float]:
-    sums: dict[tuple[str, str], list[float]] = {}
-    for record in store.records(status="done"):
-        sums.setdefault((record.key.dataset, record.key.method), []).append(record.seconds)
-    return {key: sum(values) / len(values) for key, values in sums.items()}
+        # Seconds of waiting for an expected second of work: below 1 with several workers.
+        pace = (time.monotonic() - self.started) / max(self.done, 1e-9)
+        return sum(self.left.values()) * pace

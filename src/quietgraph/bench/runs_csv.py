@@ -14,7 +14,7 @@ from pathlib import Path
 from quietgraph.bench.record import RUN_COLUMNS, Record, RunKey, records_frame
 from quietgraph.bench.renames import current_key
 from quietgraph.errors import InvalidParameterError, UnreadableFileError
-from quietgraph.files import write_file
+from quietgraph.files import bounded_lines, write_file
 
 _KEY = tuple(field.name for field in fields(RunKey))
 _REPEATED = ("parameters", "versions")
@@ -36,15 +36,14 @@ def read_runs(path: str | Path) -> list[Record]:
     """
     path = Path(path)
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(file)
-            missing = sorted(set(RUN_COLUMNS) - set(reader.fieldnames or ()))
-            if missing:
-                raise UnreadableFileError(
-                    f"{path} has no column {', '.join(missing)}. "
-                    "Import files that `quietgraph bench export` wrote."
-                )
-            return list(_records(reader, path))
+        reader = csv.DictReader(bounded_lines(path))
+        missing = sorted(set(RUN_COLUMNS) - set(reader.fieldnames or ()))
+        if missing:
+            raise UnreadableFileError(
+                f"{path} has no column {', '.join(missing)}. "
+                "Import files that `quietgraph bench export` wrote."
+            )
+        return list(_records(reader, path))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UnreadableFileError(f"cannot read {path}: {error}.") from error
 

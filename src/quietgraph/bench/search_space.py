@@ -1,13 +1,14 @@
 """What a search may try: ranges of declared parameters, checked against what they allow."""
 
+import math
 import typing
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from quietgraph.errors import InvalidParameterError, UnknownNameError
 from quietgraph.methods import NodeClassifier
-from quietgraph.params import Parameter, parameters, parse_assignments
+from quietgraph.params import Parameter, ParameterValue, parameters, parse_assignments
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Span:
 class Options:
     """One of some values."""
 
-    values: tuple[Any, ...]
+    values: tuple[ParameterValue, ...]
 
 
 Space: TypeAlias = dict[str, Span | Options]
@@ -81,16 +82,20 @@ def _parse_span(
         raise InvalidParameterError(
             f"{parameter.name} is no number. Name its values: --param {parameter.name}=a,b"
         )
-    low, high = (
-        parse_assignments(method, {parameter.name: end})[parameter.name] for end in ends[:2]
-    )
+    low, high = (_number(method, parameter, end) for end in ends[:2])
     span = Span(low, high, is_log=len(ends) == 3)
-    if low is None or high is None or low >= high or (span.is_log and low <= 0):
+    if not low < high or (span.is_log and low <= 0):
         raise InvalidParameterError(
             f"the range of {parameter.name} must rise{', from above 0' if span.is_log else ''}, "
             f"got '{range_text}'."
         )
     return span
+
+
+def _number(method: type[NodeClassifier], parameter: Parameter, text: str) -> float:
+    """Return the end of a range; what is no number (`none`) lies in no range."""
+    value = parse_assignments(method, {parameter.name: text})[parameter.name]
+    return value if isinstance(value, int | float) else math.nan
 
 
 def _malformed(text: str) -> InvalidParameterError:

@@ -5,17 +5,18 @@ method, so methods are compared seed by seed. "Better" follows the metric: highe
 lower calibration error or time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special, stats
 
 from quietgraph.bench.metrics import METRICS, describe_metric
 from quietgraph.errors import InvalidParameterError, UnknownNameError
+from quietgraph.types import AnyArray, FloatArray
 
 CELL = ["dataset", "noise"]
 _RUN = [*CELL, "method", "seed"]
@@ -87,7 +88,7 @@ def against(
     return table.assign(t_holm=holm(table["t_p"]), wilcoxon_holm=holm(table["wilcoxon_p"]))
 
 
-def holm(p_values: ArrayLike) -> NDArray[np.float64]:
+def holm(p_values: ArrayLike) -> FloatArray:
     """Return p-values corrected for being a family; NaN stays NaN and does not count.
 
     Sorted upwards, the i-th of m (from 0) is multiplied by m - i, and never falls below the
@@ -181,8 +182,8 @@ def _check_method(wide: pd.DataFrame, method: str) -> None:
 
 
 def _against_best(
-    cell: pd.DataFrame, place: Any, method: str, baselines: list[str], metric: str
-) -> dict[str, Any]:
+    cell: pd.DataFrame, place: object, method: str, baselines: list[str], metric: str
+) -> dict[str, object]:
     """Return the comparison with the best baseline on the draws that all of them share."""
     ran = [name for name in baselines if cell[name].notna().any()]
     shared = cell[[method, *ran]].dropna()
@@ -191,17 +192,17 @@ def _against_best(
     return _test_pair(shared, place, method, str(best), metric)
 
 
-def _test_pair(cell: pd.DataFrame, place: Any, a: str, b: str, metric: str) -> dict[str, Any]:
+def _test_pair(cell: pd.DataFrame, place: Any, a: str, b: str, metric: str) -> dict[str, object]:
     names = {**dict(zip(CELL, place, strict=True)), "method": a, "baseline": b}
     higher = describe_metric(metric).higher_is_better
     return names | _compare(cell[a].to_numpy(), cell[b].to_numpy(), higher=higher)
 
 
-def _table(rows: list[dict[str, Any]]) -> pd.DataFrame:
+def _table(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*CELL, "method", "baseline", *_TESTED])
 
 
-def _compare(a: NDArray[Any], b: NDArray[Any], *, higher: bool) -> dict[str, float | int]:
+def _compare(a: AnyArray, b: AnyArray, *, higher: bool) -> dict[str, float | int]:
     differences = np.round(a - b, _DECIMALS)
     differences = differences[~np.isnan(differences)]
     gains = differences if higher else -differences
@@ -216,7 +217,7 @@ def _compare(a: NDArray[Any], b: NDArray[Any], *, higher: bool) -> dict[str, flo
     }
 
 
-def _p_values(differences: NDArray[Any]) -> tuple[float, float]:
+def _p_values(differences: AnyArray) -> tuple[float, float]:
     if len(differences) < 2:
         return float("nan"), float("nan")
     if not differences.any():
@@ -224,7 +225,7 @@ def _p_values(differences: NDArray[Any]) -> tuple[float, float]:
     return t_test_p(differences), signed_rank_p(differences[differences != 0])
 
 
-def t_test_p(differences: NDArray[Any]) -> float:
+def t_test_p(differences: AnyArray) -> float:
     """Return the two-sided p-value of the paired t-test; NaN where the differences do not vary."""
     if np.ptp(differences) == 0:
         return float("nan")
@@ -233,7 +234,7 @@ def t_test_p(differences: NDArray[Any]) -> float:
     return float(2 * special.stdtr(len(differences) - 1, -abs(differences.mean()) / error))
 
 
-def signed_rank_p(differences: NDArray[Any]) -> float:
+def signed_rank_p(differences: AnyArray) -> float:
     """Return the two-sided p-value of Wilcoxon's signed-rank test; no difference may be zero.
 
     Exact up to 50 differences, ties included: each rank is a plus or a minus with probability 1/2.
@@ -251,7 +252,7 @@ def signed_rank_p(differences: NDArray[Any]) -> float:
     )
 
 
-def _friedman_p(ranks: NDArray[Any]) -> float:
+def _friedman_p(ranks: AnyArray) -> float:
     num_blocks, num_methods = ranks.shape
     if num_methods < 3 or num_blocks < 2:
         return float("nan")

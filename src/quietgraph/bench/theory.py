@@ -127,8 +127,8 @@ def read_embeddings(path: Path) -> Embeddings:
     import numpy as np  # noqa: PLC0415
 
     try:
-        matrix = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
+        matrix = np.load(path, mmap_mode="r", allow_pickle=False)  # reads no more than there is
+    except (OSError, ValueError, EOFError, OverflowError) as error:
         raise UnreadableFileError(
             f"{path} holds no readable matrix ({error}). Write it with numpy.save."
         ) from error
@@ -137,4 +137,6 @@ def read_embeddings(path: Path) -> Embeddings:
             f"{path} must hold a matrix of floating-point numbers [nodes, dim], "
             f"got {matrix.dtype} of shape {matrix.shape}."
         )
-    return torch.from_numpy(matrix)
+    if matrix.dtype.itemsize > 8 or not np.isfinite(matrix).all():
+        raise UnreadableFileError(f"{path} must hold finite numbers of at most 64 bits.")
+    return torch.from_numpy(np.array(matrix, dtype=matrix.dtype.newbyteorder("=")))

@@ -4,11 +4,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from quietgraph.bench.search_space import Options, Span
 from quietgraph.errors import QuietgraphError
+from quietgraph.params import ParameterValue
 from quietgraph.sqlite_file import FileKind, damaged, explained, lock_for_writing, unlock
+
+if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.distributions import BaseDistribution
+    from optuna.storages import BaseStorage
 
 # Optuna makes and versions the tables.
 TRIALS = FileKind("store of trials", 0, 0, "", "Choose another --store.")
@@ -18,14 +25,14 @@ TRIALS = FileKind("store of trials", 0, 0, "", "Choose another --store.")
 class Trial:
     """One set of values that was tried."""
 
-    values: dict[str, Any]
+    values: dict[str, ParameterValue]
     score: float | None  # None: it failed
     reason: str = ""
     seconds: float = 0.0
 
 
 @contextmanager
-def open_study(optuna: Any, name: str, store: Path) -> Iterator[Any]:
+def open_study(optuna: ModuleType, name: str, store: Path) -> Iterator["Study"]:
     """Give the study of this name, made where it is missing, and the sole right to add to it."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     store = store.absolute()
@@ -69,9 +76,9 @@ def _explained(store: Path) -> Iterator[None]:
             raise getattr(cause, "orig", None) or damaged(store, TRIALS, error) from error
 
 
-def _continued(optuna: Any, name: str, storage: Any) -> Any:
+def _continued(optuna: ModuleType, name: str, storage: "BaseStorage") -> "Study":
     """Return the study, in which a trial that was under way when it was killed has failed."""
-    study = optuna.create_study(
+    study: Study = optuna.create_study(
         storage=storage, study_name=name, direction="maximize", load_if_exists=True
     )
     states = optuna.trial.TrialState
@@ -80,14 +87,14 @@ def _continued(optuna: Any, name: str, storage: Any) -> Any:
     return study
 
 
-def finished_trials(optuna: Any, study: Any, store: Path) -> list[Trial]:
+def finished_trials(optuna: ModuleType, study: "Study", store: Path) -> list[Trial]:
     """Return the trials of a store in order; one that was killed under way is none."""
     complete = optuna.trial.TrialState.COMPLETE
     with readable(store):
         return [
             Trial(
                 trial.params,
-                float(trial.value) if trial.state == complete else None,
+                trial.value if trial.state == complete else None,
                 str(trial.user_attrs.get("reason", "")),
                 float(trial.user_attrs.get("seconds", 0.0)),
             )
@@ -96,14 +103,18 @@ def finished_trials(optuna: Any, study: Any, store: Path) -> list[Trial]:
         ]
 
 
-def distributions(optuna: Any, space: Mapping[str, Span | Options]) -> dict[str, Any]:
+def distributions(
+    optuna: ModuleType, space: Mapping[str, Span | Options]
+) -> dict[str, "BaseDistribution"]:
     """Return the space as Optuna writes it."""
     return {name: _distribution(optuna.distributions, choice) for name, choice in space.items()}
 
 
-def _distribution(kinds: Any, choice: Span | Options) -> Any:
+def _distribution(kinds: ModuleType, choice: Span | Options) -> "BaseDistribution":
     if isinstance(choice, Options):
-        return kinds.CategoricalDistribution(choice.values)
+        one_of: BaseDistribution = kinds.CategoricalDistribution(choice.values)
+        return one_of
     is_whole = isinstance(choice.low, int) and isinstance(choice.high, int)
     kind = kinds.IntDistribution if is_whole else kinds.FloatDistribution
-    return kind(choice.low, choice.high, log=choice.is_log)
+    span: BaseDistribution = kind(choice.low, choice.high, log=choice.is_log)
+    return span

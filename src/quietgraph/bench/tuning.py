@@ -2,10 +2,11 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
@@ -19,8 +20,13 @@ from quietgraph.bench.variant import Variant
 from quietgraph.data.noise_setting import NoiseSetting
 from quietgraph.errors import QuietgraphError, UnknownNameError
 from quietgraph.extras import import_extra
+from quietgraph.params import Settings
 from quietgraph.rng import derive_seed
 from quietgraph.types import UNKNOWN
+
+if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.distributions import BaseDistribution
 
 OBJECTIVES: Final = ("validation", "folds", "fold-loss")
 Tell = Callable[[list[Trial], int], None]  # trials so far, how many are wanted
@@ -55,7 +61,7 @@ class Goal:
         if self.objective not in OBJECTIVES:
             raise UnknownNameError("objective", self.objective, OBJECTIVES)
 
-    def score(self, values: dict[str, Any]) -> float:
+    def score(self, values: Settings) -> float:
         """Return the mean over seeds of the objective; no clean label is looked at."""
         return sum(self._score(values, seed) for seed in self.seeds) / len(self.seeds)
 
@@ -69,7 +75,7 @@ class Goal:
         left_out = {"data_root"} | ({"fraction"} if self.fraction == 1 else set())
         return canonical_json({name: facts[name] for name in facts if name not in left_out})
 
-    def _score(self, values: dict[str, Any], seed: int) -> float:
+    def _score(self, values: Settings, seed: int) -> float:
         observation, _ = self._run(seed).observe()
         model = self.variant.estimator(self.dataset, **{**values, "seed": seed})
         if self.objective != "validation":
@@ -106,7 +112,7 @@ def search(
 
 def search_grid(
     goal: Goal,
-    points: Sequence[dict[str, Any]],
+    points: Sequence[Settings],
     store: Path,
     *,
     most: int | None = None,
@@ -119,7 +125,7 @@ def search_grid(
     spans = distributions(optuna, {name: Options(each) for name, each in values.items()})
     with open_study(optuna, _name(goal, spans), store) as study:
         while missing := _missing(wanted, found := finished_trials(optuna, study, store)):
-            study.enqueue_trial(missing[0])
+            study.enqueue_trial(dict(missing[0]))
             _try(optuna, study, goal, spans)
             if tell is not None:
                 tell(finished_trials(optuna, study, store), len(wanted))
@@ -143,7 +149,9 @@ def with_values(variant: Variant, trial: Trial) -> Variant:
     return Variant(variant.method, tuple(own.items()))
 
 
-def _try(optuna: Any, study: Any, goal: Goal, spans: dict[str, Any]) -> None:
+def _try(
+    optuna: ModuleType, study: "Study", goal: Goal, spans: dict[str, "BaseDistribution"]
+) -> None:
     """Carry out the next trial; whatever a method raises is kept as the reason of its failure."""
     trial = study.ask(spans)
     clock = time.perf_counter()
@@ -156,12 +164,12 @@ def _try(optuna: Any, study: Any, goal: Goal, spans: dict[str, Any]) -> None:
     study.tell(trial, score, state=optuna.trial.TrialState.FAIL if score is None else None)
 
 
-def _missing(points: Sequence[dict[str, Any]], found: Sequence[Trial]) -> list[dict[str, Any]]:
+def _missing(points: Sequence[Settings], found: Sequence[Trial]) -> list[Settings]:
     done = [trial.values for trial in found]
     return [point for point in points if point not in done]
 
 
-def _name(goal: Goal, spans: dict[str, Any]) -> str:
+def _name(goal: Goal, spans: Mapping[str, object]) -> str:
     """Return the name of the study: other goals, spaces and defaults never share trials."""
     described = sorted(f"{name} {each!r}" for name, each in spans.items())
     digest = derive_seed(0, goal.text(), *described)

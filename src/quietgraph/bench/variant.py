@@ -2,16 +2,29 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Final
 
 from quietgraph.errors import InvalidParameterError
 from quietgraph.methods import METHODS, NodeClassifier, get_method
-from quietgraph.params import current_names, parameters, parse_assignments
+from quietgraph.params import (
+    ParameterValue,
+    Settings,
+    current_names,
+    make,
+    parameters,
+    parse_assignments,
+)
 
 _PRESET = "preset"  # preset=paper: the letter of the paper in one switch
 _CONTROL = "class_prior"  # class_prior=adjusted: a control of the benchmark, after any fit
 _WORDS = {_PRESET: "paper", _CONTROL: "adjusted"}
 NOT_PART_OF_A_RUN = frozenset({"seed", "device"})  # parameters that are no part of a setting
+# Parameters that came later, of all methods or of one; at these values a run has the key that it
+# had without them.
+ADDED_LATER: Final[dict[str | None, Settings]] = {
+    None: {"partitioner": "auto"},
+    "quiet": {"partitions": 0, "partitions_per_step": 1},
+}
 
 
 @dataclass(frozen=True)
@@ -26,7 +39,7 @@ class Variant:
 
     method: str
     assignments: tuple[tuple[str, str], ...] = ()
-    values: Mapping[str, Any] = field(init=False, compare=False, repr=False)
+    values: Settings = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         chosen = get_method(self.method)
@@ -65,7 +78,7 @@ class Variant:
         own = tuple(pair for pair in self.assignments if pair[0] != _CONTROL)
         return replace(self, assignments=own)
 
-    def estimator(self, dataset: str | None = None, **values: Any) -> NodeClassifier:
+    def estimator(self, dataset: str | None = None, **values: ParameterValue) -> NodeClassifier:
         """Return the unfitted estimator.
 
         Args:
@@ -81,7 +94,7 @@ class Variant:
         if _PRESET in dict(self.assignments):  # checked above: the method has the paper's letter
             letter: NodeClassifier = chosen.paper(dataset, **own)  # type: ignore[attr-defined]
             return letter
-        return chosen(**own) if dataset is None else chosen.for_dataset(dataset, **own)
+        return make(chosen, own) if dataset is None else chosen.for_dataset(dataset, **own)
 
 
 def parse_variant(text: str) -> Variant:
@@ -115,7 +128,7 @@ def join_variant(method: str, assignments: Mapping[str, str]) -> str:
 def settings_words(model: NodeClassifier, dataset: str | None) -> str:
     """Return whose settings an estimator has: published ones or defaults, and what differs."""
     published = type(model).presets.get(dataset or "", {})
-    usual = type(model)(**published).get_params()
+    usual = make(type(model), published).get_params()
     words = f"published settings for {dataset}" if published else "defaults"
     differing = [
         f"{name}={value}"

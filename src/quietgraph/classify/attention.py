@@ -19,7 +19,11 @@ def low_rank_attention(embeddings: Embeddings) -> Embeddings:
 
 def attention_matrix(embeddings: Embeddings) -> Tensor:
     """Return H^T H / lambda_1, which turns embeddings into attended ones [dim, dim]."""
-    gram = embeddings.T @ embeddings
+    return attention_of_gram(embeddings.T @ embeddings)
+
+
+def attention_of_gram(gram: Tensor) -> Tensor:
+    """Return the attention matrix of embeddings H by their Gram matrix H^T H [dim, dim]."""
     largest = eigenvalues(gram)[-1]
     return gram / largest.clamp_min(torch.finfo(gram.dtype).tiny)
 

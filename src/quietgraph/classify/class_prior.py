@@ -12,25 +12,68 @@ _STEPS: Final = (-0.4, -0.2, -0.1, 0.1, 0.2, 0.4)  # of an adjustment, in mean m
 _ROUNDS: Final = 3
 _FOLDS: Final = 5
 _PENALTY: Final = 0.2  # accuracy per adjustment of one mean margin, in 1 / sqrt(nodes)
+_SHIFT: Final = 0.3  # mean margins per unit of the logarithm of the label shift
+_EVEN, _UNEVEN = 0.05, 0.15  # entropy lost by labels that are trusted fully, and not at all
 
 
-def class_adjustment(scores: Scores, labels: Labels, *, generator: torch.Generator) -> Tensor:
+def class_adjustment(
+    scores: Scores, labels: Labels, train_labels: Labels, *, generator: torch.Generator
+) -> Tensor:
     """Return what to add to the score of each class to predict more of some labels [classes].
 
     Training labels with equally many nodes per class say nothing of the class prior; held-out
-    labels do. The mean over five samples of four fifths each, so that no single node decides.
+    labels do. It starts from `label_shift` and then ascends the accuracy on the held-out labels:
+    the mean over five samples of four fifths each, so that no single node decides.
 
     Args:
         scores: Of nodes whose labels did not train the classifier [nodes, classes].
         labels: Their labels, some of them wrong [nodes].
+        train_labels: Labels that the classifier was trained on [training nodes].
         generator: Draws the samples.
     """
     if len(labels) < 2:  # nothing to draw samples from
         return scores.new_zeros(scores.shape[1])
+    start = label_shift(scores, labels, train_labels)
+    scores = scores + start
     order = torch.randperm(len(labels), generator=generator).to(labels.device)
     fold = order % _FOLDS
     samples = [fold != number for number in range(min(_FOLDS, len(labels)))]
-    return torch.stack([_ascend(scores[kept], labels[kept]) for kept in samples]).mean(dim=0)
+    ascents = torch.stack([_ascend(scores[kept], labels[kept]) for kept in samples])
+    return start + ascents.mean(dim=0)
+
+
+def label_shift(scores: Scores, labels: Labels, train_labels: Labels) -> Tensor:
+    """Return by how much more frequent each class is than in training, as scores [classes].
+
+    The logarithm of the ratio of the class frequencies, in units of the mean margin. A class that
+    annotators name too often is too frequent in both, so their preferences mostly cancel.
+    """
+    count = scores.shape[1]
+    held_out, trained = (
+        (each.bincount(minlength=count) + 1.0) / (len(each) + count)
+        for each in (labels, train_labels)
+    )
+    shift = (held_out / trained).log().to(scores.dtype)
+    return _SHIFT * mean_margin(scores) * (shift - shift.mean())
+
+
+def frequency_trust(scores: Scores, labels: Labels) -> float:
+    """Return how far the class frequencies of labels that follow attributes are believed, 0 to 1.
+
+    An annotator who is unsure names common classes: the labels are then more concentrated than
+    the predictions, and adjusting to their frequencies would repeat the annotator's errors.
+
+    Args:
+        scores: Of nodes whose labels did not train the classifier [nodes, classes].
+        labels: Their labels, some of them wrong [nodes].
+    """
+    lost = _entropy(scores.argmax(dim=1), scores.shape[1]) - _entropy(labels, scores.shape[1])
+    return min(max((_UNEVEN - lost) / (_UNEVEN - _EVEN), 0.0), 1.0)
+
+
+def _entropy(codes: Labels, num_classes: int) -> float:
+    frequency = codes.bincount(minlength=num_classes) / max(len(codes), 1)
+    return float(-torch.xlogy(frequency, frequency).sum())
 
 
 def _ascend(scores: Scores, labels: Labels) -> Tensor:

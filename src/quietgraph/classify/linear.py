@@ -26,7 +26,7 @@ class LinearFit:
 
     weight: Tensor  # [dim, classes]; includes the sharpness of the softmax
     bias: Tensor  # [classes]; zero for gradient descent, which has no intercept
-    chosen: float  # penalty or number of steps
+    chosen: float  # penalty, its strength, or number of steps
     validation_accuracy: float
 
     def scores(self, features: Embeddings) -> Scores:
@@ -52,8 +52,10 @@ def fit_ridge(
     rows, so that a penalty means the same whatever the scale of the features. With weights, one
     per training node, all means and sums are weighted.
     """
-    targets = F.one_hot(labels[train], num_classes).to(features.dtype) - 1 / num_classes
-    solutions = ridge_path(features[train], targets, tuple(penalties), weights=weights)
+    # In double precision: with a small penalty, single precision keeps three digits of the scores.
+    targets = F.one_hot(labels[train], num_classes).double() - 1 / num_classes
+    exact = None if weights is None else weights.double()
+    solutions = ridge_path(features[train].double(), targets, tuple(penalties), weights=exact)
     return _choose(features, labels, validation, solutions)
 
 
@@ -152,10 +154,11 @@ def _choose(
     held_out, wanted = features[validation], labels[validation]
     fits, merits = [], []
     for setting, (weight, bias) in solutions.items():
-        scores = held_out @ weight + bias
+        scores = held_out.to(weight.dtype) @ weight + bias
         hits = float((scores.argmax(dim=1) == wanted).float().mean())
         sharpness, cost = _sharpen(scores, wanted)
-        fits.append(LinearFit(weight * sharpness, bias * sharpness, setting, hits))
+        sharp = [(one * sharpness).to(features.dtype) for one in (weight, bias)]
+        fits.append(LinearFit(sharp[0], sharp[1], setting, hits))
         merits.append((hits, -cost))  # ties go to the likelier labels
     return fits[max(range(len(fits)), key=merits.__getitem__)]
 

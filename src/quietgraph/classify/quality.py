@@ -8,16 +8,15 @@ from typing import Any, Final, Self, TypeAlias
 import numpy as np
 import torch
 from scipy.special import ndtr
-from torch import Tensor
 
 from quietgraph.classify.label_issues.noise import NoiseEstimate, estimate_noise
 from quietgraph.html import facts_html
-from quietgraph.types import UNKNOWN, Labels, Probabilities
+from quietgraph.types import UNKNOWN, AnyArray, IntArray, Labels, Probabilities
 
 TRUST, CARE, DISTRUST = "trust", "with care", "do not trust"
 THRESHOLDS: Final = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # of the coverage curve
 _FEW_LABELS: Final = 20  # fewer cannot tell a good model from a lucky one
-_CHANCE_P: Final = 0.05  # above: agreement that chance may explain
+_CHANCE_P: Final = 0.01  # above: agreement that chance may explain
 _TRUST_P: Final = 1e-4
 _TRUST_KAPPA: Final = 0.3  # least agreement beyond chance, at the lower end of the interval
 _TRUST_ACCURACY: Final = 0.65
@@ -58,6 +57,8 @@ class Quality:
         one_class: Whether every prediction is the same class.
         unreached: Nodes to which no path leads from a labelled node.
         coverage: Fraction and accuracy of predictions by least probability.
+        follows_attributes: Whether the labels look as if they were read off the nodes' own
+            attributes, whose errors the noise rate does not count.
     """
 
     verdict: str
@@ -76,6 +77,7 @@ class Quality:
     one_class: bool
     unreached: int
     coverage: tuple[Coverage, ...]
+    follows_attributes: bool = False
 
     def _repr_html_(self) -> str:
         low, high = self.accuracy_interval
@@ -115,6 +117,7 @@ def assess_quality(
     generator: np.random.Generator,
     noise: NoiseEstimate | None = None,
     unreached: int = 0,
+    follows_attributes: bool = False,
     hints: tuple[str, ...] = (),
 ) -> Quality:
     """Return the statement of quality of a model.
@@ -127,6 +130,7 @@ def assess_quality(
         generator: Resamples nodes for the interval of the noise rate.
         noise: Estimated from `pooled` and all labels, where it is known already.
         unreached: Nodes to which no path leads from a labelled node.
+        follows_attributes: Whether wrong labels may follow the nodes' own attributes.
         hints: What to try next where the verdict is not `trust`.
     """
     known = labels != UNKNOWN
@@ -151,6 +155,7 @@ def assess_quality(
         "noise_interval": interval,
         "one_class": len(np.unique(predicted)) == 1,
         "unreached": unreached,
+        "follows_attributes": follows_attributes,
     }
     verdict = _verdict(facts)
     return Quality(
@@ -162,9 +167,7 @@ def assess_quality(
     )
 
 
-def permutation_p(
-    probabilities: np.ndarray[Any, Any], observed: np.ndarray[Any, np.dtype[np.int64]]
-) -> float:
+def permutation_p(probabilities: AnyArray, observed: IntArray) -> float:
     """Return the p-value of the summed probability of the observed labels under permuted labels.
 
     Mean and variance over all permutations are exact (no sampling); the tail is normal.
@@ -211,19 +214,14 @@ def noise_interval(
     return found.rate, (low, high)
 
 
-def count_unreached(components: Tensor, labels: Labels) -> int:
-    """Return the number of nodes in components without a labelled node."""
-    reached = torch.unique(components[labels != UNKNOWN])
-    return int((~torch.isin(components, reached)).sum())
-
-
 def _verdict(facts: Mapping[str, Any]) -> str:
     if facts["num_labels"] < _FEW_LABELS or facts["one_class"] or facts["p_value"] > _CHANCE_P:
         return DISTRUST
     chance = facts["chance"]
     beyond = (facts["accuracy_interval"][0] - chance) / max(1 - chance, 1e-9)
     if (
-        beyond >= _TRUST_KAPPA
+        not facts["follows_attributes"]
+        and beyond >= _TRUST_KAPPA
         and facts["p_value"] <= _TRUST_P
         and facts["estimated_accuracy"] >= _TRUST_ACCURACY
         and facts["accuracy_interval"][0] > facts["majority"]
@@ -243,11 +241,19 @@ def _sentences(verdict: str, facts: Mapping[str, Any]) -> tuple[str, ...]:
             facts["noise_rate"], *facts["noise_interval"], facts["estimated_accuracy"]
         ),
     ]
+    if facts["follows_attributes"]:
+        words.append(_FOLLOWS_ATTRIBUTES)
     if facts["unreached"]:
-        words.append(f"No path leads from a labelled node to {facts['unreached']:,} nodes.")
+        nodes = "1 node" if facts["unreached"] == 1 else f"{facts['unreached']:,} nodes"
+        words.append(f"No path leads from a labelled node to {nodes}.")
     return (f"{_OPENINGS[verdict]}{_reason(verdict, facts)}.", *words)
 
 
+_FOLLOWS_ATTRIBUTES: Final = (
+    "The nodes' own attributes predict these labels better than the neighbours do, although "
+    "neighbours are alike. Errors of one annotator or language model that read these attributes "
+    "are not in the estimated noise, which is then a lower bound."
+)
 _OPENINGS: Final = {
     TRUST: "These predictions can be trusted",
     CARE: "Use these predictions with care",
@@ -258,6 +264,8 @@ _OPENINGS: Final = {
 def _reason(verdict: str, facts: Mapping[str, Any]) -> str:
     if verdict == TRUST:
         return ""
+    if verdict == CARE and facts["follows_attributes"]:
+        return ": the labels may be wrong in ways that these numbers cannot show"
     if verdict == CARE:
         return ": they are better than chance, but many are probably wrong"
     if facts["num_labels"] < _FEW_LABELS:
@@ -268,13 +276,14 @@ def _reason(verdict: str, facts: Mapping[str, Any]) -> str:
 
 
 def _advice(facts: Mapping[str, Any], num_classes: int) -> tuple[str, ...]:
-    per_class = facts["num_labels"] / num_classes
-    if per_class < 20:
+    if facts["follows_attributes"]:
+        return ("Verify some labels, or ask a second annotator.",)
+    if (per_class := facts["num_labels"] / num_classes) < 20:
         return (f"Label more nodes: there are {per_class:.0f} labels per class.",)
     return ("Compare other methods, for example gcl-lr-attention, gcn and tedgcn.",)
 
 
-def _coverage(rows: np.ndarray[Any, Any], hits: np.ndarray[Any, Any]) -> tuple[Coverage, ...]:
+def _coverage(rows: AnyArray, hits: AnyArray) -> tuple[Coverage, ...]:
     largest, found = rows.max(axis=1), []
     for threshold in THRESHOLDS:
         kept = largest >= threshold

@@ -6,7 +6,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from quietgraph.classify.large_attributes import smooth_in_blocks, unit_attributes_in_blocks
 from quietgraph.embed import normalise_rows, normalised_adjacency, project, propagate
+from quietgraph.embed.scale.node_sample import sample_nodes
+from quietgraph.embed.scale.partitions import WHOLE_UP_TO
 from quietgraph.graph import CSR, Features, Graph
 from quietgraph.rng import torch_generator
 from quietgraph.types import UNKNOWN, Embeddings, Labels
@@ -17,10 +20,16 @@ HOMOPHILOUS_SIMILARITY: Final = 0.06
 _HOMOPHILOUS = 0.1  # adjusted homophily above which a graph is not heterophilous
 _FEWEST_EDGES = 20  # between labelled nodes, to tell
 _COMPARED = 10_000_000  # attribute values of sampled edges that are compared
+_COUNTED = 2**26  # stored entries of a graph up to which a sample is a permutation of them all
 _EXACT_ENTRIES = 50_000_000  # nodes x columns up to which smoothed attributes are held whole
+_LARGE_COLUMNS = 256  # of the attributes of graphs that are worked on in blocks
+_HOPS, _KEEP = 8, 0.05  # of smoothed attributes
+_TELEPORT = 0.1  # of the personalised PageRank
 
 
-def smooth_rows(operator: CSR, rows: Embeddings, *, steps: int = 10, keep: float = 0.1) -> Tensor:
+def smooth_rows(
+    operator: CSR, rows: Embeddings, *, steps: int = 10, keep: float = _TELEPORT
+) -> Tensor:
     """Return unit rows averaged over neighbourhoods by a personalised PageRank [nodes, dim].
 
     Args:
@@ -35,6 +44,11 @@ def smooth_rows(operator: CSR, rows: Embeddings, *, steps: int = 10, keep: float
     return F.normalize(smooth, dim=1)
 
 
+def pagerank_weights(steps: int, *, keep: float = _TELEPORT) -> list[float]:
+    """Return the weight of each number of hops 0 ... steps in `smooth_rows`."""
+    return [keep * (1 - keep) ** hop for hop in range(steps)] + [(1 - keep) ** steps]
+
+
 def unit_attributes(
     features: Features, *, most_columns: int = 1024, generator: torch.Generator
 ) -> Tensor:
@@ -43,11 +57,12 @@ def unit_attributes(
     Attributes of large graphs that are wider than `most_columns` are projected on so many at
     random, which keeps rows of about unit length.
     """
-    return _narrow(normalise_rows(features, "l2"), most_columns, generator)
+    columns = _count_columns(features, most_columns)
+    return _narrow(normalise_rows(features, "l2"), columns, generator)
 
 
 def smoothed_attributes(
-    operator: CSR, attributes: Tensor, *, hops: int = 8, keep: float = 0.05
+    operator: CSR, attributes: Tensor, *, hops: int = _HOPS, keep: float = _KEEP
 ) -> Tensor:
     """Return attributes averaged over up to `hops` hops, in unit rows [nodes, columns].
 
@@ -66,7 +81,9 @@ def smoothed_attributes(
     return F.normalize(total, dim=1)
 
 
-def attributes_of(graph: Graph, *, seed: int, most_columns: int = 1024) -> tuple[Tensor, Tensor]:
+def attributes_of(
+    graph: Graph, *, seed: int, most_columns: int = 1024, columns: int | None = None
+) -> tuple[Tensor, Tensor]:
     """Return unit rows of the nodes' own attributes and of smoothed ones [nodes, columns].
 
     They are computed once and kept with the graph, unless they are too many to be held for long.
@@ -74,37 +91,53 @@ def attributes_of(graph: Graph, *, seed: int, most_columns: int = 1024) -> tuple
     Args:
         graph: With attributes.
         seed: Of the random projection, where there is one.
-        most_columns: Attributes of large graphs that are wider are projected on so many.
+        most_columns: Attributes of large graphs that are wider are projected on so many, and above
+            200,000 nodes on 256.
+        columns: As many as there are, or fewer to project on; by default the size decides.
     """
+    wanted = columns or _count_columns(graph.features, most_columns)
 
     def compute() -> tuple[Tensor, Tensor]:
         draws = torch_generator(seed, "smoothed attributes")
-        own = unit_attributes(graph.features, most_columns=most_columns, generator=draws)
+        if graph.num_nodes > WHOLE_UP_TO:
+            own = unit_attributes_in_blocks(graph.features, columns=wanted, generator=draws)
+            weights = [_KEEP] + _HOPS * [(1 - _KEEP) / _HOPS]
+            return own, smooth_in_blocks(graph.adjacency, own, weights)
+        own = _narrow(normalise_rows(graph.features, "l2"), wanted, draws)
         return own, smoothed_attributes(normalised_adjacency(graph), own)
 
     if graph.num_nodes * graph.num_features > _EXACT_ENTRIES:
         return compute()
-    return graph.once("attributes", compute)
+    return graph.once(("attributes", wanted), compute)
+
+
+def _count_columns(features: Features, most: int) -> int:
+    """Return how many columns attributes are projected on; as many as there are, if few."""
+    num_nodes, width = features.shape
+    if num_nodes > WHOLE_UP_TO:
+        return min(width, most, _LARGE_COLUMNS)
+    return width if num_nodes * width <= _EXACT_ENTRIES else min(width, most)
 
 
 def attribute_directions(
-    graph: Graph, rank: int, *, seed: int, most_columns: int = 1024
+    graph: Graph, smoothed: Tensor, rank: int, *, seed: int
 ) -> tuple[Tensor, Tensor]:
     """Return the mean of the smoothed attributes [columns] and their directions [columns, rank].
 
-    The leading directions of `attributes_of` less the mean, kept with the graph as these are.
+    The leading directions of the rows less their mean, of large graphs those of a sample; kept
+    with the graph as the rows are.
 
     Args:
         graph: With attributes.
+        smoothed: Of `attributes_of` [nodes, columns].
         rank: Number of directions.
-        seed: Of the random projection and of the start of the iteration.
-        most_columns: Attributes of large graphs that are wider are projected on so many.
+        seed: Of the sample and of the start of the iteration.
     """
 
     def compute() -> tuple[Tensor, Tensor]:
-        smoothed = attributes_of(graph, seed=seed, most_columns=most_columns)[1]
-        mean, draws = smoothed.mean(dim=0), torch_generator(seed, "attribute directions")
-        return mean, leading_directions(smoothed - mean, rank, generator=draws)
+        rows = smoothed[sample_nodes(graph.num_nodes, seed, device=smoothed.device)]
+        mean, draws = rows.mean(dim=0), torch_generator(seed, "attribute directions")
+        return mean, leading_directions(rows - mean, rank, generator=draws)
 
     if graph.num_nodes * graph.num_features > _EXACT_ENTRIES:
         return compute()
@@ -112,7 +145,12 @@ def attribute_directions(
 
 
 def neighbour_similarity(
-    edges: Tensor, attributes: Tensor, *, most_edges: int = 5000, generator: torch.Generator
+    edges: Tensor,
+    attributes: Tensor,
+    *,
+    most_edges: int = 5000,
+    generator: torch.Generator,
+    mean: Tensor | None = None,
 ) -> float:
     """Return the mean cosine of neighbours' attributes less their mean; 0 is that of any two nodes.
 
@@ -121,13 +159,14 @@ def neighbour_similarity(
         attributes: One row per node [nodes, columns].
         most_edges: With more, so many are drawn.
         generator: Draws them.
+        mean: Of the attributes, where it is known [columns].
     """
     if edges.shape[1] > most_edges:
         picks = torch.randint(edges.shape[1], (most_edges,), generator=generator)
         edges = edges[:, picks.to(edges.device)]
     if edges.shape[1] == 0:
         return 0.0
-    mean = attributes.mean(dim=0)
+    mean = attributes.mean(dim=0) if mean is None else mean
     first, second = (F.normalize(attributes[end] - mean, dim=1) for end in edges)
     return float((first * second).sum(dim=1).mean())
 
@@ -148,9 +187,7 @@ def is_heterophilous(graph: Graph, labels: Labels) -> bool:
 
     def compute() -> bool:
         draws = torch_generator(0, "heterophily")
-        rows, columns = graph.adjacency.rows, graph.adjacency.columns.long()
-        picks = torch.randperm(len(rows), generator=draws)[: _COMPARED // graph.num_features]
-        ends = torch.stack([rows, columns])[:, picks.to(rows.device)]
+        ends = _sample_entries(graph.adjacency, _COMPARED // graph.num_features, draws)
         nodes, places = torch.unique(ends, return_inverse=True)
         every = graph.features
         taken = every.take_rows(nodes).to_dense() if isinstance(every, CSR) else every[nodes]
@@ -162,6 +199,18 @@ def is_heterophilous(graph: Graph, labels: Labels) -> bool:
     return graph.once("neighbours differ", compute)
 
 
+def _sample_entries(adjacency: CSR, count: int, generator: torch.Generator) -> Tensor:
+    """Return row and column of so many drawn entries, of all where there are fewer [2, entries]."""
+    entries = adjacency.num_entries
+    if entries <= _COUNTED:
+        picks = torch.randperm(entries, generator=generator)[:count]
+    else:  # hardly any is drawn twice
+        picks = torch.randint(entries, (count,), generator=generator)
+    picks = picks.to(adjacency.columns.device)
+    rows = torch.searchsorted(adjacency.row_pointer, picks.to(adjacency.row_pointer), right=True)
+    return torch.stack([rows - 1, adjacency.columns[picks].long()])
+
+
 def adjusted_homophily(graph: Graph, labels: Labels) -> float:
     """Return how much likelier labelled neighbours agree than chance, as a fraction of the most.
 
@@ -169,8 +218,10 @@ def adjusted_homophily(graph: Graph, labels: Labels) -> float:
     ends have one label and the fraction p_c of edge ends with label c; 1 where too few labels are
     known to tell.
     """
-    first, second = labels[graph.adjacency.rows], labels[graph.adjacency.columns.long()]
-    known = (first != UNKNOWN) & (second != UNKNOWN)
+    labelled = (labels != UNKNOWN).nonzero().squeeze(1)
+    near = graph.adjacency.take_rows(labelled)
+    first, second = labels[labelled][near.rows], labels[near.columns.long()]
+    known = second != UNKNOWN
     if int(known.sum()) < 2 * _FEWEST_EDGES:
         return 1.0
     first, second = first[known], second[known]
@@ -207,7 +258,7 @@ def cluster_projection(rows: Embeddings, rank: int) -> Tensor:
 
 
 def _narrow(features: Features, columns: int, generator: torch.Generator) -> Tensor:
-    if features.shape[0] * features.shape[1] <= _EXACT_ENTRIES or features.shape[1] <= columns:
+    if columns >= features.shape[1]:
         whole: Tensor = features.to_dense() if isinstance(features, CSR) else features
         return whole
     sketch = torch.randn(features.shape[1], columns, generator=generator) / columns**0.5

@@ -75,4 +75,4 @@ def main() -> None:
 def _say(text: str, style: str | None = None) -> None:
     from quietgraph.cli.console import errors  # noqa: PLC0415  (not needed for --help)
 
-    errors.print(text, style=style, markup=False)
+    errors.print(text.replace("\n", r"\n"), style=style, markup=False)

@@ -9,9 +9,11 @@ from rich.progress import Progress as Bars
 from quietgraph.bench.engines.local import LocalEngine
 from quietgraph.bench.engines.ray import RayEngine
 from quietgraph.bench.grid import Grid, parse_seeds
-from quietgraph.bench.runner import Engine, Progress, run_sweep
+from quietgraph.bench.protocol import Run
+from quietgraph.bench.record import records_frame
+from quietgraph.bench.runner import Engine, Progress, plan_sweep, run_sweep
 from quietgraph.bench.store import Store
-from quietgraph.cli.console import errors, results, say
+from quietgraph.cli.console import errors, say, tell
 from quietgraph.data.sources import user_cache
 from quietgraph.errors import InvalidParameterError, UnknownNameError
 
@@ -34,9 +36,11 @@ def run(
     keep_failures: bool,
     clean_validation: bool,
     class_prior: bool,
+    is_estimate: bool,
     cache: Path | None,
     no_cache: bool,
     data_root: str | None,
+    as_json: bool,
 ) -> None:
     """Run a grid; what the store already has is not run again."""
     grid = Grid.parse(
@@ -51,6 +55,9 @@ def run(
     )
     runs = grid.runs()
     where = _engine(engine, jobs, time_limit, memory_limit, address)
+    if is_estimate:
+        _tell_estimate(runs, store, jobs or 1, as_json=as_json)
+        return
     if engine == "local":  # a cluster may hold data that this machine does not
         grid.rehearse()
     for warning in grid.warnings():
@@ -66,7 +73,25 @@ def run(
             raise typer.Exit(130) from None
     failed = sum(record.status != "done" for record in new)
     kept = len(runs) - len(new)
-    results.print(f"{len(new)} runs done ({failed} failed), {kept} were there: {store}")
+    facts = {"done": len(new), "failed": failed, "there_before": kept, "store": store}
+    words = f"{len(new)} runs done ({failed} failed), {kept} were there: {store}"
+    tell(words, facts, as_json=as_json)
+
+
+def _tell_estimate(runs: list[Run], store: Path, jobs: int, *, as_json: bool) -> None:
+    """Say what is missing and how long it takes, by what the store has."""
+    frame = records_frame([])
+    if store.exists():
+        with Store(store, read_only=True) as opened:
+            frame = opened.to_frame()
+    finished = set(frame[frame["status"] == "done"]["digest"])
+    missing = [run for run in runs if run.key().digest not in finished]
+    words = f"{len(missing):,} of {len(runs):,} runs are missing"
+    seconds = plan_sweep(runs, missing, frame).span(jobs) if missing else 0.0
+    if missing:
+        words += f"; about {span_words(seconds)} with {jobs} job{'s' * (jobs > 1)}"
+    facts = {"missing": len(missing), "runs": len(runs), "seconds": seconds, "jobs": jobs}
+    tell(words, facts, as_json=as_json)
 
 
 class _Bar:

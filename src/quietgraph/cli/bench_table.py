@@ -2,18 +2,18 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, Unpack
 
 import pandas as pd
 import typer
 
 from quietgraph.bench.grid import parse_seeds
-from quietgraph.bench.protocol import Run
+from quietgraph.bench.renames import has_current_parameters
 from quietgraph.bench.runs_csv import read_runs, write_runs
 from quietgraph.bench.statistics import against, mean_ranks
 from quietgraph.bench.store import Store
 from quietgraph.cli.bench import names
-from quietgraph.cli.console import results
+from quietgraph.cli.console import results, tell
 from quietgraph.data.noise_setting import parse_noise
 from quietgraph.errors import InvalidParameterError, UnknownNameError
 from quietgraph.files import write_file
@@ -24,6 +24,17 @@ OURS = ("gcl-lrr", "gcl-lr-attention", "quiet")
 _FORMATS = ("markdown", "csv", "json")
 
 
+class Selection(TypedDict):
+    """Which runs of a store, as options say it; an empty text lets all pass."""
+
+    datasets: str
+    methods: str
+    noise: str
+    seeds: str
+    split: str
+    current: bool
+
+
 def table(
     *,
     store: Path,
@@ -32,7 +43,7 @@ def table(
     baseline: str,
     out: Path | None,
     as_json: bool,
-    **filters: Any,
+    **filters: Unpack[Selection],
 ) -> None:
     """Print mean ± std (n) of every method, dataset and noise."""
     frame = read_frame(store, **filters)
@@ -50,7 +61,7 @@ def compare(
     format: str,  # noqa: A002
     out: Path | None,
     as_json: bool,
-    **filters: Any,
+    **filters: Unpack[Selection],
 ) -> None:
     """Test every method against a baseline, draw by draw, and rank them."""
     form = "json" if as_json else format
@@ -78,12 +89,13 @@ def curves(
     store: Path,
     metric: str,
     out: Path,
-    **filters: Any,
+    as_json: bool,
+    **filters: Unpack[Selection],
 ) -> None:
     """Draw accuracy against the noise rate."""
     frame = read_frame(store, **filters)
     save(noise_curves(frame, metric=metric, methods=names(filters["methods"]) or None), out)
-    results.print(f"curves: {out}")
+    tell(f"curves: {out}", {"curves": out}, as_json=as_json)
 
 
 def ranks(
@@ -91,36 +103,40 @@ def ranks(
     store: Path,
     metric: str,
     out: Path,
-    **filters: Any,
+    as_json: bool,
+    **filters: Unpack[Selection],
 ) -> None:
     """Draw mean ranks with the critical difference."""
     frame = read_frame(store, **filters)
     save(critical_difference_diagram(mean_ranks(frame, metric)), out)
-    results.print(f"ranks: {out}")
+    tell(f"ranks: {out}", {"ranks": out}, as_json=as_json)
 
 
 def export(
     *,
     store: Path,
     out: Path,
+    as_json: bool,
 ) -> None:
     """Write every run, finished or failed, as a line of a CSV file."""
     with Store(store, read_only=True) as opened:
         found = opened.records()
     write_runs(out, found)
-    results.print(f"{len(found)} runs: {out}")
+    tell(f"{len(found)} runs: {out}", {"runs": len(found), "file": out}, as_json=as_json)
 
 
 def import_runs(
     *,
     files: list[Path],
     store: Path,
+    as_json: bool,
 ) -> None:
     """Take runs from CSV files into a store, to go on from there."""
     found = [record for file in files for record in read_runs(file)]
     with Store(store) as opened:
         added = opened.add_missing(found)
-    results.print(f"{added} of {len(found)} runs were new: {store}")
+    facts = {"new": added, "runs": len(found), "store": store}
+    tell(f"{added} of {len(found)} runs were new: {store}", facts, as_json=as_json)
 
 
 def read_frame(  # noqa: PLR0917
@@ -145,20 +161,12 @@ def read_frame(  # noqa: PLR0917
         frame = opened.to_frame(**{name: values for name, values in wanted.items() if values})
         total = len(opened.records())
     if current:
-        frame = frame[[_is_current(row) for row in frame.to_dict("records")]]
+        columns = (frame[name] for name in ("dataset", "method", "parameters"))
+        frame = frame[[has_current_parameters(*row) for row in zip(*columns, strict=True)]]
     if frame.empty:
         reason = f"none of its {total} runs passes the filters" if total else "it has no runs"
         raise InvalidParameterError(f"there is nothing to show of the store {store}: {reason}.")
     return frame
-
-
-def _is_current(row: dict[Any, Any]) -> bool:
-    """Whether the method would have the same parameters if it were started now."""
-    try:
-        run = Run.parse(row["dataset"], row["method"], "none", int(row["seed"]))
-        return bool(run.key().parameters == row["parameters"])
-    except (UnknownNameError, InvalidParameterError):  # a method or parameter that is gone
-        return False
 
 
 def _methods(frame: pd.DataFrame) -> list[str]:

@@ -1,9 +1,11 @@
 """What people see while they wait, on stderr: messages, and bars where it is a terminal."""
 
+import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final
 
 from rich.console import Console
@@ -19,8 +21,11 @@ from rich.text import Text
 from quietgraph.cli import STARTED
 from quietgraph.progress import listen
 
-# All that a terminal takes for a command, or that turns the direction of what follows.
-_COMMANDS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# All that a terminal takes for a command, that turns the direction of what follows, or that is half
+# a character: names of files need not be UTF-8.
+_COMMANDS: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 _LONGEST_STAGE: Final = 24 * 3600.0  # seconds
 
@@ -28,7 +33,7 @@ _LONGEST_STAGE: Final = 24 * 3600.0  # seconds
 class PlainConsole(Console):
     """A console on which names from files are text, whatever they hold."""
 
-    def render_str(self, text: str, *args: Any, **options: Any) -> Text:
+    def render_str(self, text: str, *args: object, **options: Any) -> Text:
         """Return the text to show, its control characters written out."""
         return super().render_str(printable(text), *args, **options)
 
@@ -42,9 +47,28 @@ errors = PlainConsole(stderr=True, highlight=False, soft_wrap=True)
 results = PlainConsole(highlight=False, soft_wrap=True)
 
 
+def tell(words: str, facts: Mapping[str, object], *, as_json: bool) -> None:
+    """Print on stdout what came out: plain words, or its facts as one JSON object."""
+    results.print(json.dumps(facts, default=str) if as_json else words, markup=False)
+
+
+_is_hushed: ContextVar[bool] = ContextVar("hushed", default=False)
+
+
+@contextmanager
+def hushed(quiet: bool) -> Iterator[None]:
+    """Show no messages and no bars inside the block, as processes do that are not the first."""
+    token = _is_hushed.set(quiet)
+    try:
+        yield
+    finally:
+        _is_hushed.reset(token)
+
+
 def say(text: str) -> None:
-    """Show a message on stderr."""
-    errors.print(text)
+    """Show a message on stderr, on one line: a name from a file must not look like another one."""
+    if not _is_hushed.get():
+        errors.print(text.replace("\n", r"\n"))
 
 
 def say_seconds() -> None:
@@ -56,7 +80,7 @@ def say_seconds() -> None:
 @contextmanager
 def progress_bars() -> Iterator[None]:
     """Show the library's progress as bars inside the block."""
-    if not errors.is_terminal:
+    if not errors.is_terminal or _is_hushed.get():
         yield
         return
     columns = (

@@ -1,13 +1,13 @@
 """`quietgraph convert`: any graph as a folder that is mapped into memory, not loaded."""
 
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 from rich.markup import escape
 
-from quietgraph.cli.console import results, say
-from quietgraph.cli.reading import Reading
+from quietgraph.cli.console import say, tell
+from quietgraph.cli.reading import Reading, Tables
 from quietgraph.data.datasets import load_benchmark
 from quietgraph.data.homophily import measure_homophily
 from quietgraph.data.load import is_path
@@ -23,7 +23,8 @@ def convert(
     target: Path | None,
     columns: list[str] | None,
     data_root: str | None,
-    **tables: Any,
+    as_json: bool,
+    **tables: Unpack[Tables],
 ) -> None:
     """Write a graph as a memory-mapped folder, in bounded memory."""
     reading = Reading.of(columns, **tables)
@@ -36,7 +37,8 @@ def convert(
         understood = _convert_dataset(source, target, data_root)
     for sentence in understood.sentences():
         say(escape(sentence))
-    results.print(f"converted: {target}")
+    facts = {"folder": target, **understood.to_dict()}
+    tell(f"converted: {target}", facts, as_json=as_json)
 
 
 def _convert_dataset(name: str, target: Path, data_root: str | Path | None) -> Understood:

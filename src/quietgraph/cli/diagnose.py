@@ -17,7 +17,7 @@ from quietgraph.diagnose import BoundSettings, Diagnosis
 from quietgraph.errors import InvalidParameterError
 from quietgraph.files import write_file
 from quietgraph.methods import load_model
-from quietgraph.report.run_files import RUN_FILE
+from quietgraph.report.run_files import RUN_FILE, read_facts
 from quietgraph.report.theory_figures import (
     bound_figure,
     projection_figure,
@@ -44,12 +44,12 @@ def diagnose(
         raise InvalidParameterError(f"--scale must be unit or raw, got '{scale}'.")
     settings = BoundSettings(constant=constant, scale=scale)  # type: ignore[arg-type]
     if (Path(source) / RUN_FILE).exists():
-        facts = json.loads((Path(source) / RUN_FILE).read_text(encoding="utf-8"))
-        if facts["data"].get("understood"):  # own data: no clean labels to compare with
+        facts = read_facts(Path(source))
+        if facts.is_own_data:  # own data: no clean labels to compare with
             _tell(load_model(Path(source) / "model").diagnose(), source, out, as_json)
             return
         embeddings = embeddings or Path(source) / "embeddings.npy"
-        source, noise, seed = facts["source"], facts["noise"], facts["seed"]
+        source, noise, seed = facts.source, facts.noise, facts.seed
     setting = parse_noise(noise)
     clean, reference = load_benchmark(source, seed=seed, data_root=data_root)
     if embeddings is None:

@@ -3,17 +3,17 @@
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from quietgraph.annotators.consensus import with_consensus
 from quietgraph.bench.protocol import score
 from quietgraph.bench.variant import Variant, parse_variants
-from quietgraph.cli.console import progress_bars, results, say, say_seconds
-from quietgraph.cli.reading import Reading, split_pairs
+from quietgraph.cli.console import progress_bars, say, say_seconds
+from quietgraph.cli.fit_results import print_results
+from quietgraph.cli.reading import Reading, Tables, split_pairs
 from quietgraph.cli.scale import (
     checkpoints_for,
     enter_world,
@@ -21,8 +21,8 @@ from quietgraph.cli.scale import (
     newer_of,
     say_partitions,
     set_partitions,
-    train_along,
     use_threads,
+    was_written,
 )
 from quietgraph.data.datasets import load_benchmark
 from quietgraph.data.homophily import measure_homophily
@@ -31,21 +31,22 @@ from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import NoiseSetting, parse_noise, warn_if_uninformative
 from quietgraph.data.observation import Observation, Reference
 from quietgraph.embed.scale.checkpoint import use_checkpoints
-from quietgraph.embed.scale.partitions import WHOLE_UP_TO
+from quietgraph.embed.scale.distributed import World
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph.io import Corrections, read_corrections
-from quietgraph.methods import NodeClassifier
+from quietgraph.methods import METHODS, NodeClassifier
 from quietgraph.methods.base.device import find_device
 from quietgraph.progress import stage
 from quietgraph.report.earlier import earlier_run
 from quietgraph.report.fit_run import FitRun
 from quietgraph.report.run_files import ANNOTATIONS_FILE, shown_command
+from quietgraph.report.shared_rows import SampledFit, sample_fit
 from quietgraph.report.write_run import check_folder, free_folder, write_run
 from quietgraph.review.run import read_decisions
 
 _FEW_EDGES = 15  # between labelled nodes, below which nothing is said of their homophily
 DEFAULT_METHOD = "quiet"
-DEFAULT_IN_PARTITIONS = "gcl-lr-attention"  # trains in partitions and on several machines
+DEFAULT_OF_SEVERAL = "gcl-lr-attention"  # trains in several processes
 
 
 def fit(
@@ -72,7 +73,7 @@ def fit(
     checkpoint: Path | None,
     checkpoint_minutes: float,
     threads: int | None,
-    **tables: Any,
+    **tables: Unpack[Tables],
 ) -> None:
     """Learn from a noisy graph: predictions, label issues, model, report."""
     use_threads(threads)
@@ -80,8 +81,7 @@ def fit(
         raise typer.Exit(launch_workers(workers))
     setting = parse_noise(noise)
     partitions = newer_of(partitions, parts)
-    is_partitioned = distributed or partitions != "auto"
-    name = method or (DEFAULT_IN_PARTITIONS if is_partitioned else DEFAULT_METHOD)
+    name = method or (DEFAULT_OF_SEVERAL if distributed else DEFAULT_METHOD)
     reading = Reading.of(columns, **tables)
     source = reading.name_of(source)
     dataset = None if is_path(source) or reading.is_given else source
@@ -93,6 +93,8 @@ def fit(
     set_partitions(model, partitions)
     alone = not (others or drop_suspects)
     decisions = _read_decisions(verified, fix)
+    if was_written(out):
+        return
     if out is not None:
         check_folder(out, overwrite=overwrite)
     with enter_world(distributed, model, alone=alone) as world:
@@ -101,48 +103,55 @@ def fit(
             observed, reference = _observe(
                 source, setting, reading, files, seed=seed, data_root=data_root
             )
-        if method is None and observed.graph.num_nodes > WHOLE_UP_TO:
-            name = DEFAULT_IN_PARTITIONS
-            model = _estimator(name, settings, dataset, seed)
-        folder = out or free_folder(Path("runs") / f"{observed.name}-{name}-{seed}")
+        folder = world.agree(out or free_folder(Path("runs") / f"{observed.name}-{name}-{seed}"))
         checkpoints = checkpoints_for(folder, checkpoint, checkpoint_minutes, world, alone=alone)
-        if not world.is_first:
-            train_along(model, observed.graph, checkpoints)
-            return
-        _say_understood(observed, reference, setting)
-        if method is None and name == DEFAULT_METHOD:
-            _say_heterophily(observed)
-        say_partitions(model, observed.graph, world)
+        _say_plan(observed, reference, setting, model, world)
         sizes = {"nodes": observed.graph.num_nodes, "classes": len(observed.classes)}
         check_folder(folder, overwrite=overwrite, **sizes)
         observed = _take_up(decisions, observed)
-        with progress_bars(), use_checkpoints(checkpoints):
-            learned = _fit_all(observed, model, others, drop_suspects)
-    for change in learned.changes:
-        say(escape(change))
-    run = FitRun(
-        source=source,
-        noise=setting,
-        model=model,
-        observation=learned,
-        reference=reference,
-        # Dropped labels count in the score: without those it disagrees with, any model looks good.
-        metrics=score(model, observed, reference),
-        beside={one: score(one, observed, reference) for one in others},
-        command=_command(),
-        decisions=decisions,
-    )
-    _write(run, folder, overwrite=overwrite)
-    if checkpoints is not None:
-        checkpoints.forget()
+        with use_checkpoints(checkpoints):
+            with progress_bars():
+                learned = _fit_all(observed, model, others, drop_suspects)
+                shown = sample_fit(learned, model, reference)
+            run = FitRun(
+                source=source,
+                noise=setting,
+                model=shown.model,
+                observation=shown.observation,
+                reference=shown.reference,
+                metrics=_metrics(shown, model, observed, reference),
+                beside={one: score(one, observed, reference) for one in others},
+                command=_command(),
+                decisions=decisions,
+                whole=shown.whole,
+            )
+            _write(run, folder, overwrite=overwrite)
+        if not world.is_first:
+            return
+        if checkpoints is not None:
+            checkpoints.forget()
     if as_json:
         typer.echo(json.dumps(run.facts(), indent=1))
     else:
-        _print_results(run, folder)
+        print_results(run, folder)
     say_seconds()
 
 
+def _metrics(
+    shown: SampledFit, model: NodeClassifier, observed: Observation, reference: Reference | None
+) -> dict[str, float]:
+    """Return the scores of a fit; own data is scored by validation labels, which the sample has.
+
+    Dropped labels count: without those it disagrees with, any model looks good.
+    """
+    if shown.whole is None or reference is not None:
+        return score(model, observed, reference)
+    return score(shown.model, shown.observation, None)
+
+
 def _write(run: FitRun, folder: Path, *, overwrite: bool) -> None:
+    for change in run.observation.changes:
+        say(escape(change))
     with progress_bars(), stage("writing report and tables"):
         write_run(run, folder, overwrite=overwrite)
     kept = earlier_run(folder)
@@ -203,8 +212,8 @@ def _observe(
                 f"--noise needs clean labels to make wrong, and nobody knows those of {source}. "
                 "Leave it out, or name a dataset."
             )
-        options = {"annotations": annotations, **reading.options()}
-        return load(reading.source_of(source), seed=seed, **options), None
+        given, options = reading.source_of(source), reading.options()
+        return load(given, seed=seed, annotations=annotations, **options), None
     clean, reference = load_benchmark(source, seed=seed, data_root=data_root)
     observed = apply_noise(clean, noise, seed=seed, reference=reference)
     return (observed.annotate(annotations) if annotations else observed), reference
@@ -225,41 +234,25 @@ def _fit_all(
         observed = observed.drop(model.fit(observed).suspects(), drop_suspects)
     for one in [model, *others]:
         one.fit(observed)
+    for one in others:
         one.quality()
     if model.consensus_ is not None:
         observed = with_consensus(observed, model.consensus_)
     return observed
 
 
-def _print_results(run: FitRun, folder: Path) -> None:
-    scores = {"test accuracy": "test_accuracy", "macro-F1": "test_macro_f1"}
-    if run.reference is None:
-        scores = {"out-of-fold agreement with observed labels": "out_of_fold_accuracy"}
-    table = Table("method", *scores, "seconds", "settings")
-    for row in run.comparison():
-        numbers = [f"{row[name]:.3f}" for name in scores.values()]
-        table.add_row(row["method"], *numbers, f"{row['seconds']:.1f}", escape(row["settings"]))
-    results.print(table)
-    for sentence in run.model.quality().sentences:
-        results.print(escape(sentence))
-    _print_annotators(run)
-    results.print(escape(run.suspects_sentence()))
-    results.print(f"report: {folder / 'report.html'}")
-
-
-def _print_annotators(run: FitRun) -> None:
-    rows = run.annotators()
-    if not rows:
-        return
-    table = Table("annotator", "answers", "accuracy", "95 % interval", "note")
-    for row in rows:
-        accuracy, interval, note = "", "", "nobody checks it"
-        if row["accuracy"] is not None:
-            accuracy = f"{row['accuracy']:.3f}"
-            interval = f"{row['accuracy_low']:.2f} to {row['accuracy_high']:.2f}"
-            note = "random" if row["is_random"] else ""
-        table.add_row(escape(row["annotator"]), str(row["answers"]), accuracy, interval, note)
-    results.print(table)
+def _say_plan(
+    observed: Observation,
+    reference: Reference | None,
+    setting: NoiseSetting,
+    model: NodeClassifier,
+    world: World,
+) -> None:
+    """Say what was read, and how it is learned from."""
+    _say_understood(observed, reference, setting)
+    if isinstance(model, METHODS[DEFAULT_METHOD]):
+        _say_heterophily(observed)
+    say_partitions(model, observed.graph, world)
 
 
 def _say_heterophily(observed: Observation) -> None:

@@ -1,9 +1,7 @@
 """`quietgraph label`: what to label next, prompts for language models, and their answers."""
 
-import json
 import shlex
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +9,7 @@ from rich.markup import escape
 
 from quietgraph.annotators.batch_answers import read_batch_answers
 from quietgraph.annotators.prompts import batch_lines
-from quietgraph.cli.console import results, say
+from quietgraph.cli.console import say, tell
 from quietgraph.cli.reading import split_pairs
 from quietgraph.data.datasets import DATASETS, load_benchmark
 from quietgraph.errors import InvalidParameterError, UnreadableFileError
@@ -20,9 +18,17 @@ from quietgraph.graph.io.labels import LABEL_NAMES
 from quietgraph.graph.io.node_table import read_node_table
 from quietgraph.graph.io.raw import id_key
 from quietgraph.methods import load_model
-from quietgraph.report.run_files import RUN_FILE, VERIFIED_FILE, next_command
+from quietgraph.report.run_files import (
+    PREDICTIONS_FILE,
+    SAMPLE_FILE,
+    VERIFIED_FILE,
+    RunFacts,
+    next_command,
+    read_facts,
+)
 from quietgraph.report.write_run import write_table
 from quietgraph.review.run import read_decisions
+from quietgraph.types import AnyArray
 
 _SHOWN = 5  # answers that could not be read
 
@@ -35,21 +41,25 @@ def choose(
     costs: list[str] | None,
     out: Path | None,
     data_root: str | None,
+    as_json: bool,
 ) -> None:
     """Choose the nodes whose labels are worth most, new ones or again."""
-    facts = _facts(run_dir)
+    facts = read_facts(run_dir)
     model = load_model(run_dir / "model")
-    ids = pd.read_csv(run_dir / "predictions.csv", usecols=["node"], dtype=str)["node"].to_numpy()
+    shared = (run_dir / SAMPLE_FILE).is_file()  # several processes wrote predictions in parts
+    table = run_dir / (SAMPLE_FILE if shared else PREDICTIONS_FILE)
+    ids = _node_ids(table, len(model.scores_))
     prices = {name: _price(value) for name, value in split_pairs("--cost", costs).items()}
     among = _open_nodes(run_dir, facts, ids, data_root)
-    table = model.next_labels(budget, annotator=annotator, costs=prices, among=among)
-    path = write_table(table.assign(node=ids[table["node"]]), out or run_dir / "next_labels.csv")
-    again = int((table["action"] == "label again").sum())
-    results.print(
-        f"{len(table)} labels to give, {again} of them again: {escape(str(path))}. "
-        "Fill in the column label."
+    asked = model.next_labels(budget, annotator=annotator, costs=prices, among=among)
+    path = write_table(asked.assign(node=ids[asked["node"]]), out or run_dir / "next_labels.csv")
+    again = int((asked["action"] == "label again").sum())
+    tell(
+        f"{len(asked)} labels to give, {again} of them again: {path}. Fill in the column label.",
+        {"labels": len(asked), "again": again, "file": path},
+        as_json=as_json,
     )
-    command = next_command(str(facts["command"]), str(path))
+    command = next_command(facts.command, str(path))
     if model.consensus_ is not None:
         kept = command.removesuffix(f"--verified {shlex.quote(str(path))}")
         command = f"{kept}--annotations {shlex.quote(str(path))}"
@@ -66,6 +76,7 @@ def prompt(
     provider: str,
     model: str | None,
     out: Path,
+    as_json: bool,
 ) -> None:
     """Write prompts for a language model, as its provider's batches take them."""
     table = read_node_table(source)
@@ -91,11 +102,12 @@ def prompt(
         )
     )
     write_file(out, "".join(f"{line}\n" for line in lines))
-    results.print(f"{len(lines):,} prompts for {provider}: {escape(str(out))}")
+    words = f"{len(lines):,} prompts for {provider}: {out}"
+    tell(words, {"prompts": len(lines), "provider": provider, "file": out}, as_json=as_json)
     say("upload them as a batch, then: quietgraph label answers RESULTS.jsonl --classes ...")
 
 
-def answers(*, file: Path, classes: str, annotator: str | None, out: Path) -> None:
+def answers(*, file: Path, classes: str, annotator: str | None, out: Path, as_json: bool) -> None:
     """Turn the answers of a language model into a table for fit --annotations."""
     found = read_batch_answers(file, _names(classes), annotator=annotator)
     for node, reason in list(found.failed.items())[:_SHOWN]:
@@ -105,31 +117,30 @@ def answers(*, file: Path, classes: str, annotator: str | None, out: Path) -> No
             f"none of the {len(found.failed)} answers of {file} names a class. Check --classes."
         )
     write_table(found.table, out)
-    results.print(
-        f"{len(found.table):,} answers, {len(found.failed):,} without a class: {escape(str(out))}"
+    tell(
+        f"{len(found.table):,} answers, {len(found.failed):,} without a class: {out}",
+        {"answers": len(found.table), "failed": found.failed, "file": out},
+        as_json=as_json,
     )
     say(f"next: quietgraph fit SOURCE --annotations {escape(str(out))}")
 
 
-def _facts(run_dir: Path) -> dict[str, Any]:
-    try:
-        facts: dict[str, Any] = json.loads((run_dir / RUN_FILE).read_text(encoding="utf-8"))
-        return {"source": facts["source"], "seed": facts["seed"], "command": facts["command"]}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+def _node_ids(path: Path, count: int) -> AnyArray:
+    """Return the ids of the nodes of a run, as its table of predictions has them."""
+    table = read_node_table(path)
+    if table is None or "node" not in table.columns or len(table) != count:
         raise UnreadableFileError(
-            f"{run_dir} is no run folder: {RUN_FILE} cannot be read. Name a folder that "
-            "`quietgraph fit` wrote."
-        ) from error
+            f"{path} must have a column node with the {count} nodes of the run. Fit again."
+        )
+    return table["node"].to_numpy()
 
 
-def _open_nodes(
-    run_dir: Path, facts: dict[str, Any], ids: np.ndarray[Any, Any], data_root: str | None
-) -> np.ndarray[Any, Any]:
+def _open_nodes(run_dir: Path, facts: RunFacts, ids: AnyArray, data_root: str | None) -> AnyArray:
     """Return the nodes that may be asked about: not verified, no test nodes of a benchmark."""
     among = np.ones(len(ids), dtype=bool)
-    if facts["source"] in DATASETS:
-        clean, _ = load_benchmark(facts["source"], seed=facts["seed"], data_root=data_root)
-        among &= ~clean.split.test.numpy()
+    if facts.source in DATASETS:
+        clean, _ = load_benchmark(facts.source, seed=facts.seed, data_root=data_root)
+        among &= ~clean.split.test.numpy()[ids.astype(np.int64)]
     if (run_dir / VERIFIED_FILE).is_file():
         among &= ~read_decisions(run_dir / VERIFIED_FILE).verified(ids)
     return among

@@ -10,6 +10,7 @@ from rich.table import Column, Table
 
 from quietgraph.cli.console import results
 from quietgraph.data.datasets import DATASETS, describe
+from quietgraph.data.sources import find_root
 from quietgraph.methods import METHODS, get_method
 from quietgraph.params import parameters
 
@@ -68,9 +69,19 @@ def datasets(
     for words in dict.fromkeys(fact.split for fact in facts):
         splits.add_row(*words.split(": "))
     results.print(splits)
-    for fact in facts:
-        if not fact.available:
-            results.print(f"{fact.name}: put its raw files in {fact.path}")
+    root = find_root(data_root)
+    missing = {
+        fact.name: str(fact.path.relative_to(root))
+        for fact in facts
+        if not fact.available and fact.path is not None
+    }
+    if missing:
+        results.print("\nThose that are not here are read from the raw files of their authors in")
+        results.print(f"{root} (or --data-root, or QUIETGRAPH_DATA):\n")
+        folders = _table("dataset", "folder of its raw files")
+        for name, folder in missing.items():
+            folders.add_row(name, folder)
+        results.print(folders)
 
 
 def _table(*columns: str | Column) -> Table:

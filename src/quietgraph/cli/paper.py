@@ -1,7 +1,9 @@
 """`quietgraph paper`: every table and figure of the paper, ours beside theirs."""
 
+import json
 import os
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -11,7 +13,7 @@ from rich.table import Table
 
 from quietgraph.bench.runner import Progress
 from quietgraph.cli.bench import span_words
-from quietgraph.cli.console import results, say
+from quietgraph.cli.console import results, say, tell
 from quietgraph.data.sources import user_cache
 from quietgraph.errors import UnknownNameError, UnreadableFileError, UnwritablePathError
 from quietgraph.files import write_file
@@ -38,18 +40,20 @@ def paper(
     is_shown_only: bool,
     seeds: str | None,
     data_root: str | None,
+    as_json: bool,
 ) -> None:
     """Print a table of the paper, our numbers beside the printed ones."""
     if target == "list":
-        _list()
+        _list(as_json=as_json)
         return
-    if format not in NAMES:
-        raise UnknownNameError("table format", format, NAMES)
+    form = "json" if as_json else format
+    if form not in NAMES:
+        raise UnknownNameError("table format", form, NAMES)
     wanted = find_targets(target)
     folder = str(cache or user_cache() / "embeddings")
     scope = make_scope(budget, seeds=seeds, data_root=data_root, cache=folder)
     if is_estimate:
-        _tell_estimates(wanted, scope, store, jobs)
+        _tell_estimates(wanted, scope, store, jobs, as_json=as_json)
         return
     _check_out(out)
     if is_shown_only:
@@ -60,15 +64,18 @@ def paper(
     found = read_results(store)
     tables = [each.compare(scope, found) for each in wanted]
     figures = _draw(tables, out) if out else {}
-    text = render_comparisons(tables, format=format, figures=figures)
+    text = render_comparisons(tables, format=form, figures=figures)
     if out is None:
         typer.echo(text.rstrip("\n"))
     else:
         write_file(out, text)
-        results.print(f"written: {out}")
+        tell(f"written: {out}", {"written": out}, as_json=as_json)
 
 
-def _list() -> None:
+def _list(*, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps({name: each.title for name, each in TARGETS.items()}, indent=1))
+        return
     table = Table("target", "what it is")
     for name, each in TARGETS.items():
         table.add_row(name, each.title)
@@ -97,14 +104,15 @@ def _needs(wanted: Sequence[Target], scope: Scope) -> Needs:
     return needs
 
 
-def _tell_estimates(wanted: Sequence[Target], scope: Scope, store: Path, jobs: int) -> None:
+def _tell_estimates(
+    wanted: Sequence[Target], scope: Scope, store: Path, jobs: int, *, as_json: bool
+) -> None:
     found = read_results(store)
-    for each in wanted:
-        ahead = estimate(each.needs(scope), found, jobs=jobs)
-        results.print(escape(_estimate_words(each.target, ahead, jobs)))
+    ahead = {each.target: estimate(each.needs(scope), found, jobs=jobs) for each in wanted}
     if len(wanted) > 1:
-        whole = estimate(_needs(wanted, scope), found, jobs=jobs)
-        results.print(escape(_estimate_words("in all, shared runs once", whole, jobs)))
+        ahead["in all, shared runs once"] = estimate(_needs(wanted, scope), found, jobs=jobs)
+    words = [_estimate_words(name, each, jobs) for name, each in ahead.items()]
+    tell("\n".join(words), {name: asdict(each) for name, each in ahead.items()}, as_json=as_json)
 
 
 def _estimate_words(name: str, ahead: Estimate, jobs: int) -> str:

@@ -2,21 +2,24 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 import typer
 from rich.markup import escape
 
 from quietgraph.cli.console import results, say
-from quietgraph.cli.reading import Reading
+from quietgraph.cli.reading import Reading, Tables
 from quietgraph.cli.scale import use_threads
 from quietgraph.data.load import is_path, load
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph import Graph
 from quietgraph.graph.io import read_encoding, read_graph
 from quietgraph.methods import load_model
-from quietgraph.report.write_run import predictions_table, write_table
+from quietgraph.report.run_files import PREDICTIONS_FILE
+from quietgraph.report.shared_rows import predictions_table
+from quietgraph.report.write_run import write_table
+from quietgraph.types import AnyArray
 
 
 def predict(
@@ -27,7 +30,7 @@ def predict(
     data_root: str | None,
     threads: int | None,
     as_json: bool,
-    **tables: Any,
+    **tables: Unpack[Tables],
 ) -> None:
     """Predict the labels of all nodes of a graph with a fitted model."""
     use_threads(threads)
@@ -38,7 +41,7 @@ def predict(
         raise InvalidParameterError("predict takes a source, or --nodes and --edges.")
     graph, node_ids = _read(source, folder, data_root, reading)
     table = predictions_table(model.predict_proba(graph), model.classes_, node_ids)
-    path = write_table(table, out / "predictions.csv")
+    path = write_table(table, out / PREDICTIONS_FILE)
     if as_json:
         rows = table[["node", "predicted", "probability"]]
         found = json.loads(rows.to_json(orient="records"))
@@ -47,7 +50,9 @@ def predict(
     results.print(f"{len(table):,} predictions: {path}")
 
 
-def _read(source: str, folder: Path, data_root: str | None, reading: Reading) -> tuple[Graph, Any]:
+def _read(
+    source: str, folder: Path, data_root: str | None, reading: Reading
+) -> tuple[Graph, AnyArray]:
     """Return the graph, its columns read as those of fit were, and the ids of its nodes."""
     if not is_path(source) and not reading.is_given:
         graph = load(source, data_root=data_root).graph

@@ -2,9 +2,20 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self, TypedDict, Unpack
 
 from quietgraph.errors import InvalidParameterError
+from quietgraph.graph.io import ReadOptions
+
+
+class Tables(TypedDict):
+    """What the options of `options.TableOptions` hold."""
+
+    nodes: Path | None
+    edges: Path | None
+    unknown: list[str] | None
+    drop_dangling: bool
+    limit: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,19 +30,32 @@ class Reading:
     limit: str | None
 
     @classmethod
-    def of(cls, columns: list[str] | None = None, **tables: Any) -> Self:
+    def of(cls, columns: list[str] | None = None, **tables: Unpack[Tables]) -> Self:
         """Return the options from what the command line gives."""
-        known = {**tables, "unknown": tables["unknown"] or []}
-        return cls(columns=split_pairs("--column", columns), **known)
+        return cls(
+            columns=split_pairs("--column", columns),
+            nodes=tables["nodes"],
+            edges=tables["edges"],
+            unknown=tables["unknown"] or [],
+            drop_dangling=tables["drop_dangling"],
+            limit=tables["limit"],
+        )
 
     @property
     def is_given(self) -> bool:
         """Whether the user said anything."""
         return any(asdict(self).values())
 
-    def options(self) -> dict[str, Any]:
+    def options(self) -> ReadOptions:
         """Return them as keyword arguments."""
-        return asdict(self)
+        return ReadOptions(
+            columns=self.columns,
+            nodes=self.nodes,
+            edges=self.edges,
+            unknown=self.unknown,
+            drop_dangling=self.drop_dangling,
+            limit=self.limit,
+        )
 
     def name_of(self, source: str) -> str:
         """Return the source, or the tables in its place."""

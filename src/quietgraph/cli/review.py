@@ -4,12 +4,13 @@ import os
 import threading
 import webbrowser
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from rich.markup import escape
 
-from quietgraph.cli.console import results, say
+from quietgraph.cli.console import say, tell
 from quietgraph.errors import UnreadableFileError, UnwritablePathError
 from quietgraph.extras import MissingExtraError
 from quietgraph.files import write_file
@@ -29,17 +30,19 @@ def review(
     reviewer: str,
     browser: bool,
     export: Path | None,
+    as_json: bool,
 ) -> None:
     """Serve the report of a run to reviewers and save their decisions."""
     run = open_run(run_dir)
     path = run_dir / DECISIONS_FILE
     if export is not None:
-        _export(run, path, export)
+        _export(run, path, export, as_json=as_json)
         return
     if reviewer:
         check_reviewer(reviewer)
     _check_room(run_dir)
-    _serve(run, DecisionStore(path), (host, port), reviewer=reviewer, browser=browser)
+    served = partial(_serve, reviewer=reviewer, browser=browser, as_json=as_json)
+    served(run, DecisionStore(path), (host, port))
 
 
 def _check_room(folder: Path) -> None:
@@ -58,7 +61,13 @@ def _check_room(folder: Path) -> None:
 
 
 def _serve(
-    run: ReviewRun, store: DecisionStore, address: tuple[str, int], *, reviewer: str, browser: bool
+    run: ReviewRun,
+    store: DecisionStore,
+    address: tuple[str, int],
+    *,
+    reviewer: str,
+    browser: bool,
+    as_json: bool,
 ) -> None:
     try:
         from quietgraph.review.listen import listen, make_server  # noqa: PLC0415  (needs the extra)
@@ -77,14 +86,14 @@ def _serve(
                 f"[yellow]note:[/] everybody who reaches {escape(host)} and has the link can see "
                 "and decide; the connection is not encrypted."
             )
-        results.print(f"review: {escape(link)}", style="bold")
+        tell(f"review: {link}", {"review": link, "decisions": store.path}, as_json=as_json)
         say(f"decisions are saved to {escape(str(store.path))}; stop with Ctrl-C")
         if browser:
             threading.Timer(0.5, webbrowser.open, [link]).start()
         make_server(served).run(sockets=[listener])
 
 
-def _export(run: ReviewRun, path: Path, target: Path) -> None:
+def _export(run: ReviewRun, path: Path, target: Path, *, as_json: bool) -> None:
     if not path.is_file() and not run.earlier.decisions:
         raise UnreadableFileError(
             f"there are no decisions yet in {path.parent}. Make some with: "
@@ -96,7 +105,9 @@ def _export(run: ReviewRun, path: Path, target: Path) -> None:
     left = f"; {counts['conflict']} conflicts left as unsure" if counts["conflict"] else ""
     earlier = len(run.earlier.decisions)
     before = f", and {earlier} from earlier runs" if earlier else ""
-    results.print(
-        f"{counts.total()} labels decided ({kinds or 'none'}{left}){before}: {escape(str(target))}"
+    tell(
+        f"{counts.total()} labels decided ({kinds or 'none'}{left}){before}: {target}",
+        {"decided": dict(counts), "earlier": earlier, "file": target},
+        as_json=as_json,
     )
     say(f"next: {escape(run.next_command(str(target)))}")

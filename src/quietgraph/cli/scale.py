@@ -1,5 +1,6 @@
 """How large a fit is done: in partitions, by several processes, with checkpoints."""
 
+import os
 import sys
 import tempfile
 import warnings
@@ -12,15 +13,17 @@ from rich.markup import escape
 from threadpoolctl import threadpool_limits
 
 from quietgraph.bench.engines.worker import end_with_parent
-from quietgraph.cli.console import say
-from quietgraph.embed.scale.checkpoint import Checkpoints, use_checkpoints
+from quietgraph.cli.console import hushed, say
+from quietgraph.embed.scale.checkpoint import Checkpoints
 from quietgraph.embed.scale.distributed import ALONE, World, join_world
 from quietgraph.embed.scale.partitions import count_per_step, describe_partitions
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph import Graph
 from quietgraph.methods import NodeClassifier
 from quietgraph.methods.low_rank.contrast import LowRankContrast
+from quietgraph.methods.quiet.quiet import Quiet
 from quietgraph.params import parameters
+from quietgraph.report.run_files import RUN_FILE
 
 _RESTARTS = 3  # after a worker has died
 
@@ -63,7 +66,8 @@ def say_partitions(model: NodeClassifier, graph: Graph, world: World) -> None:
     wanted = getattr(model, "partitions", None)
     if wanted is not None:
         per_step = count_per_step(getattr(model, "partitions_per_step", 1), world)
-        say(describe_partitions(graph.num_nodes, wanted, per_step=per_step))
+        way = getattr(model, "partitioner", "auto")
+        say(describe_partitions(graph, wanted, per_step=per_step, partitioner=way))
 
 
 @contextmanager
@@ -78,24 +82,23 @@ def enter_world(distributed: bool, model: NodeClassifier, *, alone: bool) -> Ite
     if not distributed:
         yield ALONE
         return
-    if not isinstance(model, LowRankContrast):
+    if not isinstance(model, LowRankContrast | Quiet):
         raise InvalidParameterError(
-            f"several processes train gcl-lrr or gcl-lr-attention, not {type(model).__name__}. "
-            "Leave out --workers and --distributed."
+            "several processes train quiet, gcl-lrr or gcl-lr-attention, not "
+            f"{type(model).__name__}. Leave out --workers and --distributed."
         )
     if not alone:
         raise InvalidParameterError(
             "several processes fit one method once. Leave out --beside and --drop-suspects."
         )
-    with join_world() as world:
+    with join_world() as world, hushed(not world.is_first):
         yield world
 
 
-def train_along(model: NodeClassifier, graph: Graph, checkpoints: Checkpoints | None) -> None:
-    """Do the work of a process that is not the first one."""
-    assert isinstance(model, LowRankContrast)  # noqa: S101  (checked by `enter_world`)
-    with use_checkpoints(checkpoints):
-        model.train_along(graph)
+def was_written(folder: Path | None) -> bool:
+    """Whether processes that torchrun has started again find the run of those before them."""
+    restarts = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
+    return restarts > 0 and folder is not None and (folder / RUN_FILE).is_file()
 
 
 def checkpoints_for(

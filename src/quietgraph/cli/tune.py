@@ -1,6 +1,7 @@
 """`quietgraph tune`: search for parameters by noisy labels, never by test labels."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -142,9 +143,9 @@ def _by_score(trial: Trial) -> float:
     return -(trial.score if trial.score is not None else 0.0)
 
 
-def _words(values: dict[str, Any]) -> str:
+def _words(values: Mapping[str, object]) -> str:
     return ", ".join(f"{name} {_value(value)}" for name, value in values.items())
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)

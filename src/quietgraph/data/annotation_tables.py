@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from quietgraph.graph.io.labels import class_values
 from quietgraph.graph.io.limits import budget_of
 from quietgraph.graph.io.raw import id_key
 from quietgraph.graph.io.table import FrameTable, open_table
+from quietgraph.types import AnyArray
 
 _NAMES: Final = {
     "node": ("node", "id", "node_id", "index", "task"),
@@ -25,11 +26,10 @@ _NAMES: Final = {
     "ranking": ("ranking",),
 }
 _SEPARATORS: Final = re.compile(r"\s*[>|;]\s*")
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 def read_annotations(
-    source: Any, node_ids: Sequence[Any] | _Array, classes: Sequence[Any] | _Array | None = None
+    source: Any, node_ids: Sequence[Any] | AnyArray, classes: Sequence[Any] | AnyArray | None = None
 ) -> Annotations:
     """Return the answers of several annotators on the nodes of a graph.
 
@@ -55,7 +55,7 @@ def read_annotations(
     return _checked(pd.concat(tables, ignore_index=True), where, node_ids, classes)
 
 
-def _long_table(source: Any, node_ids: Sequence[Any] | _Array) -> pd.DataFrame:
+def _long_table(source: object, node_ids: Sequence[object] | AnyArray) -> pd.DataFrame:
     """Return the answers of one source, one row each, and in `place` where each stands."""
     if isinstance(source, str | Path):
         path = Path(source)
@@ -97,7 +97,7 @@ def _with_index(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.rename_axis(index="node").reset_index()
 
 
-def _of_matrix(source: Any, node_ids: Sequence[Any] | _Array) -> pd.DataFrame:
+def _of_matrix(source: object, node_ids: Sequence[object] | AnyArray) -> pd.DataFrame:
     values = np.asarray(source, dtype=object)
     if values.ndim != 2 or len(values) != len(node_ids):
         raise InvalidLabelsError(
@@ -110,21 +110,26 @@ def _of_matrix(source: Any, node_ids: Sequence[Any] | _Array) -> pd.DataFrame:
     return frame
 
 
-def _of_wide(frame: pd.DataFrame, node: Any, where: str) -> pd.DataFrame:
+def _of_wide(frame: pd.DataFrame, node: object, where: str) -> pd.DataFrame:
     names = [name for name in frame.columns if name != node]
     if not names:
         raise InvalidLabelsError(f"{where} has no column of an annotator beside '{node}'.")
-    frame = frame.assign(place=range(len(frame)))
-    long = frame.melt([node, "place"], names, var_name="annotator", value_name="label")
-    long = long.rename(columns={node: "node"})
-    return long.assign(confidence=None, ranking=None, source=where).astype({"label": object})
+    # No melt: an annotator may be called node, place or label.
+    answers = [frame[name].to_numpy(dtype=object) for name in names]
+    columns = {
+        "node": np.tile(frame[node].to_numpy(dtype=object), len(names)),
+        "annotator": np.repeat(np.array(list(map(str, names)), dtype=object), len(frame)),
+        "label": np.concatenate(answers),
+        "place": np.tile(np.arange(len(frame)), len(names)),
+    }
+    return pd.DataFrame(columns).assign(confidence=None, ranking=None, source=where)
 
 
 def _checked(
     table: pd.DataFrame,
     where: str,
-    node_ids: Sequence[Any] | _Array,
-    classes: Sequence[Any] | _Array | None,
+    node_ids: Sequence[Any] | AnyArray,
+    classes: Sequence[Any] | AnyArray | None,
 ) -> Annotations:
     rankings = [_ranking(cell) for cell in table["ranking"]]
     labels = [
@@ -158,7 +163,7 @@ def _checked(
     )
 
 
-def _class_array(labels: list[Any], classes: Sequence[Any] | _Array | None) -> _Array:
+def _class_array(labels: Sequence[object], classes: Sequence[object] | AnyArray | None) -> AnyArray:
     if classes is not None:
         return np.asarray(classes)
     typed = not all(isinstance(label, str) for label in labels)
@@ -172,7 +177,7 @@ def _class_array(labels: list[Any], classes: Sequence[Any] | _Array | None) -> _
     return different
 
 
-def _names(table: pd.DataFrame) -> _Array:
+def _names(table: pd.DataFrame) -> AnyArray:
     names = [("" if _is_empty(name) else id_key(name).strip()) for name in table["annotator"]]
     for row, name in enumerate(names):
         if not name:
@@ -182,7 +187,7 @@ def _names(table: pd.DataFrame) -> _Array:
     return np.array(names)
 
 
-def _positions(table: pd.DataFrame, node_ids: Sequence[Any] | _Array) -> _Array:
+def _positions(table: pd.DataFrame, node_ids: Sequence[object] | AnyArray) -> AnyArray:
     places = pd.Index([id_key(node) for node in node_ids], dtype=object)
     keys = [id_key(node) for node in table["node"]]
     nodes = places.get_indexer(pd.Index(keys, dtype=object))
@@ -195,7 +200,7 @@ def _positions(table: pd.DataFrame, node_ids: Sequence[Any] | _Array) -> _Array:
     return np.asarray(nodes, dtype=np.int64)
 
 
-def _code(codes: Mapping[str, int], label: Any, table: pd.DataFrame, row: int) -> int:
+def _code(codes: Mapping[str, int], label: object, table: pd.DataFrame, row: int) -> int:
     code = codes.get(id_key(label))
     if code is None:
         raise UnknownNameError(f"class (in {_place(table, row)})", id_key(label), codes)
@@ -203,8 +208,11 @@ def _code(codes: Mapping[str, int], label: Any, table: pd.DataFrame, row: int) -
 
 
 def _ranks(
-    rankings: list[list[Any]], labels: _Array, codes: Mapping[str, int], table: pd.DataFrame
-) -> _Array:
+    rankings: Sequence[Sequence[object]],
+    labels: AnyArray,
+    codes: Mapping[str, int],
+    table: pd.DataFrame,
+) -> AnyArray:
     ranks = plain_ranks(labels, len(codes))
     for row, ranking in enumerate(rankings):
         places = list(dict.fromkeys(_code(codes, name, table, row) for name in ranking))
@@ -217,7 +225,7 @@ def _ranks(
     return ranks
 
 
-def _confidences(table: pd.DataFrame) -> _Array:
+def _confidences(table: pd.DataFrame) -> AnyArray:
     cells = [None if _is_empty(cell) else cell for cell in table["confidence"]]
     values = pd.to_numeric(pd.Series(cells, dtype=object), errors="coerce").to_numpy(float)
     for row in np.flatnonzero([cell is not None for cell in cells]).tolist():
@@ -229,7 +237,9 @@ def _confidences(table: pd.DataFrame) -> _Array:
     return values
 
 
-def _first_answers(table: pd.DataFrame, nodes: _Array, names: _Array, labels: _Array) -> _Array:
+def _first_answers(
+    table: pd.DataFrame, nodes: AnyArray, names: AnyArray, labels: AnyArray
+) -> AnyArray:
     """Return the rows to keep, one per node and annotator; two different answers are refused."""
     answers = pd.DataFrame({"node": nodes, "annotator": names})
     repeated = answers.duplicated().to_numpy()
@@ -243,7 +253,7 @@ def _first_answers(table: pd.DataFrame, nodes: _Array, names: _Array, labels: _A
     return np.flatnonzero(~repeated)
 
 
-def _ranking(cell: Any) -> list[Any]:
+def _ranking(cell: object) -> list[Any]:
     """Return the classes of a ranking: a list, JSON, or names between > | ; or spaces."""
     if isinstance(cell, list | tuple | np.ndarray):
         return list(cell)
@@ -253,7 +263,7 @@ def _ranking(cell: Any) -> list[Any]:
     if text.startswith("["):
         try:
             return list(json.loads(text))
-        except ValueError:
+        except (ValueError, RecursionError):
             pass
     parts: Iterable[str] = _SEPARATORS.split(text)
     if len(found := [part for part in parts if part]) == 1 and re.fullmatch(r"[\d\s]+", text):

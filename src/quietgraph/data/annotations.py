@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -11,10 +12,13 @@ from scipy.sparse import csr_matrix
 
 from quietgraph.errors import InvalidLabelsError
 from quietgraph.graph.io.raw import id_key
-from quietgraph.types import UNKNOWN, Labels, Mask
+from quietgraph.types import UNKNOWN, AnyArray, Labels, Mask, ValuesLike
 
 COLUMNS: Final = ("node", "annotator", "label", "confidence", "ranking")
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+
+# What `read_annotations` takes.
+AnnotationsLike: TypeAlias = "str | Path | pd.DataFrame | Annotations | ValuesLike"
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,19 +38,19 @@ class Annotations:
     """
 
     names: tuple[str, ...]
-    classes: _Array
+    classes: AnyArray
     num_nodes: int
-    nodes: _Array
-    annotators: _Array
-    labels: _Array
-    confidences: _Array
-    ranks: _Array
+    nodes: AnyArray
+    annotators: AnyArray
+    labels: AnyArray
+    confidences: AnyArray
+    ranks: AnyArray
 
     def __len__(self) -> int:
         return len(self.nodes)
 
     @property
-    def counts(self) -> _Array:
+    def counts(self) -> AnyArray:
         """Number of answers of each annotator [annotators]."""
         return np.bincount(self.annotators, minlength=len(self.names))
 
@@ -66,7 +70,7 @@ class Annotations:
             for name in few
         )
 
-    def votes(self) -> _Array:
+    def votes(self) -> AnyArray:
         """Return how many annotators named each class [nodes, classes]."""
         ones = np.ones(len(self))
         shape = (self.num_nodes, len(self.classes))
@@ -102,14 +106,14 @@ class Annotations:
         who = np.concatenate([self.annotators, other.annotators + len(self.names)])
         return replace(self, names=(*self.names, *other.names), annotators=who, **both)
 
-    def in_words(self) -> _Array:
+    def in_words(self) -> AnyArray:
         """Return who said what, in words [nodes]."""
         words: list[list[str]] = [[] for _ in range(self.num_nodes)]
         for node, who, label in zip(self.nodes, self.annotators, self.labels, strict=True):
             words[node].append(f"{self.names[who]}: {self.classes[label]}")
         return np.array(["; ".join(one) for one in words], dtype=object)
 
-    def to_frame(self, node_ids: Sequence[Any] | _Array) -> pd.DataFrame:
+    def to_frame(self, node_ids: Sequence[object] | AnyArray) -> pd.DataFrame:
         """Return one row per answer, as `read_annotations` takes it.
 
         Args:
@@ -130,7 +134,7 @@ class Annotations:
         return table
 
 
-def one_annotator(codes: Labels, classes: _Array, name: str) -> Annotations:
+def one_annotator(codes: Labels, classes: AnyArray, name: str) -> Annotations:
     """Return labels with one entry per node as the answers of one annotator."""
     nodes = np.flatnonzero((codes != UNKNOWN).numpy())
     labels = codes.numpy()[nodes]
@@ -146,13 +150,13 @@ def one_annotator(codes: Labels, classes: _Array, name: str) -> Annotations:
     )
 
 
-def plain_ranks(labels: _Array, num_classes: int) -> _Array:
+def plain_ranks(labels: AnyArray, num_classes: int) -> AnyArray:
     """Return the ranks of answers without a ranking [answers, classes]."""
     ranks = np.full((len(labels), num_classes), num_classes, dtype=np.int16)
     ranks[np.arange(len(labels)), labels] = 0
     return ranks
 
 
-def _ranking_text(row: _Array, names: list[str]) -> str:
+def _ranking_text(row: AnyArray, names: list[str]) -> str:
     order = np.argsort(row, kind="stable")
     return " > ".join(names[code] for code in order if row[code] < len(names))

@@ -2,18 +2,18 @@
 
 import csv
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 
+from quietgraph.data.sources import find_label_file
 from quietgraph.errors import InvalidLabelsError, UnreadableFileError
+from quietgraph.files import bounded_lines
 from quietgraph.graph import CSR, Features
-from quietgraph.types import Labels, Mask
+from quietgraph.types import AnyArray, Labels, Mask, Matrix
 
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 _NODE_NAMES = ("node", "id", "index", "pyg_index")
 _LABEL_NAMES = ("label", "llm_label", "observed", "given_label")
 
@@ -59,15 +59,17 @@ def annotator_labels(
     return labels
 
 
-def _read(rows: Any, classes: _Array, others: _Array, nodes: _Array, rate: float) -> _Array:
+def _read(
+    rows: Matrix, classes: AnyArray, others: AnyArray, nodes: AnyArray, rate: float
+) -> AnyArray:
     """Return the answers of the best reader whose error is still at least the rate."""
     size = max(8, 2 * len(np.unique(classes)))
-    answers: _Array | None = None
+    answers: AnyArray | None = None
     while True:
         taught = others[: min(size, len(others))]
         if len(np.unique(classes[taught])) > 1:
             reader = LogisticRegression(max_iter=300).fit(rows[taught], classes[taught])
-            found: _Array = reader.predict(rows[nodes]).astype(np.int64)
+            found: AnyArray = reader.predict(rows[nodes]).astype(np.int64)
             if answers is not None and (found != classes[nodes]).mean() < rate:
                 return answers
             answers = found
@@ -77,27 +79,29 @@ def _read(rows: Any, classes: _Array, others: _Array, nodes: _Array, rate: float
 
 
 def read_label_file(path: str | Path) -> tuple[tuple[int, str], ...]:
-    """Return (node, label) of a CSV file whose header names a column of each."""
+    """Return (node, label) of a CSV file whose header names a column of each.
+
+    A path that leads nowhere is looked for in `real-noise/` of the data folder.
+    """
     try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            table = csv.DictReader(file)
-            names = {str(name).strip().lower(): name for name in table.fieldnames or ()}
-            node, label = (
-                next((names[name] for name in wanted if name in names), None)
-                for wanted in (_NODE_NAMES, _LABEL_NAMES)
+        table = csv.DictReader(bounded_lines(find_label_file(path)))
+        names = {str(name).strip().lower(): name for name in table.fieldnames or ()}
+        node, label = (
+            next((names[name] for name in wanted if name in names), None)
+            for wanted in (_NODE_NAMES, _LABEL_NAMES)
+        )
+        if node is None or label is None:
+            raise UnreadableFileError(
+                f"{path} must have a column of nodes ({', '.join(_NODE_NAMES)}) and one of "
+                f"labels ({', '.join(_LABEL_NAMES)})."
             )
-            if node is None or label is None:
-                raise UnreadableFileError(
-                    f"{path} must have a column of nodes ({', '.join(_NODE_NAMES)}) and one of "
-                    f"labels ({', '.join(_LABEL_NAMES)})."
-                )
-            rows = [(row[node], row[label]) for row in table]
-            return tuple((int(one), str(name).strip()) for one, name in rows if name)
+        rows = [(row[node], row[label]) for row in table]
+        return tuple((int(one), str(name).strip()) for one, name in rows if name)
     except (OSError, csv.Error, UnicodeDecodeError, ValueError, TypeError) as error:
         raise UnreadableFileError(f"{path} is no readable file of labels ({error}).") from error
 
 
-def labels_of_file(rows: tuple[tuple[int, str], ...], classes: _Array, labelled: Mask) -> Labels:
+def labels_of_file(rows: tuple[tuple[int, str], ...], classes: AnyArray, labelled: Mask) -> Labels:
     """Return the labels of a file as codes of the labelled nodes, -1 where it has none [nodes]."""
     codes = {str(value): code for code, value in enumerate(classes.tolist())}
     labels = torch.full((len(labelled),), -1, dtype=torch.int64)

@@ -1,16 +1,12 @@
 """Attribute noise: in each node, the values of some feature positions are shuffled."""
 
-from typing import Any, TypeAlias
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph import CSR, Features
-from quietgraph.types import Mask
-
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+from quietgraph.types import AnyArray, Mask
 
 _BLOCK_ENTRIES = 4_000_000  # random numbers held at once by the dense version
 
@@ -40,7 +36,7 @@ def shuffle_attributes(
 
 
 def _shuffle_dense(
-    features: Tensor, count: int, rows: _Array, generator: np.random.Generator
+    features: Tensor, count: int, rows: AnyArray, generator: np.random.Generator
 ) -> Tensor:
     shuffled = features.detach().cpu().numpy().copy()
     width = shuffled.shape[1]
@@ -53,7 +49,9 @@ def _shuffle_dense(
     return torch.from_numpy(shuffled).to(features.device)
 
 
-def _shuffle_sparse(features: CSR, count: int, rows: _Array, generator: np.random.Generator) -> CSR:
+def _shuffle_sparse(
+    features: CSR, count: int, rows: AnyArray, generator: np.random.Generator
+) -> CSR:
     """Return the entries moved as a permutation of `count` random positions of a row moves them.
 
     Only the images of the non-zeros matter. `taken` of a row's non-zeros are among the drawn
@@ -81,21 +79,21 @@ def _shuffle_sparse(features: CSR, count: int, rows: _Array, generator: np.rando
     return _with_columns(features, moved, row)
 
 
-def _random_order(row: _Array, generator: np.random.Generator) -> _Array:
+def _random_order(row: AnyArray, generator: np.random.Generator) -> AnyArray:
     """Return an order of the entries that is random within each row and keeps the rows."""
     # Less than 1 by a margin: no rounding may lift an entry into the next row.
     return np.argsort(row + 0.999 * generator.random(len(row)))
 
 
 def _zero_columns(
-    wanted: _Array,
-    columns: _Array,
-    row: _Array,
-    pointer: _Array,
+    wanted: AnyArray,
+    columns: AnyArray,
+    row: AnyArray,
+    pointer: AnyArray,
     width: int,
     *,
     generator: np.random.Generator,
-) -> _Array:
+) -> AnyArray:
     """Return one random zero column for each wanted row [wanted], distinct within a row."""
     free = width - np.diff(pointer)[wanted]
     rank = _distinct_ranks(wanted, free, generator)
@@ -105,7 +103,7 @@ def _zero_columns(
     return rank + np.searchsorted(keys, wanted * (width + 1) + rank, "right") - pointer[wanted]
 
 
-def _distinct_ranks(group: _Array, size: _Array, generator: np.random.Generator) -> _Array:
+def _distinct_ranks(group: AnyArray, size: AnyArray, generator: np.random.Generator) -> AnyArray:
     """Return a random whole number below its size for each entry, distinct within a group."""
     rank = generator.integers(size)
     key = group * (size.max(initial=0) + 1)
@@ -120,7 +118,7 @@ def _distinct_ranks(group: _Array, size: _Array, generator: np.random.Generator)
     return rank
 
 
-def _with_columns(features: CSR, columns: _Array, row: _Array) -> CSR:
+def _with_columns(features: CSR, columns: AnyArray, row: AnyArray) -> CSR:
     """Return the matrix with its entries in other columns of their rows [entries]."""
     order = np.argsort(row * features.shape[1] + columns)
     device, index = features.values.device, features.columns.dtype

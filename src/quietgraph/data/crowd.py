@@ -1,7 +1,7 @@
 """Simulated annotators: people of several accuracies, one who reads attributes, a spammer."""
 
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
@@ -9,10 +9,9 @@ from quietgraph.data.annotations import Annotations, plain_ranks
 from quietgraph.data.annotator_noise import annotator_labels
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph import Features
-from quietgraph.types import Labels, Mask
+from quietgraph.types import AnyArray, Labels, Mask
 
 DEFAULT_MEMBERS: Final = ("0.9", "0.8", "0.65", "0.55", "reader0.7", "spammer")
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Crowd:
         features: Features,
         true: Labels,
         labelled: Mask,
-        classes: _Array,
+        classes: AnyArray,
         *,
         generator: np.random.Generator,
     ) -> Annotations:
@@ -108,7 +107,7 @@ def _answers(  # noqa: PLR0917
     labelled: Mask,
     num_classes: int,
     generator: np.random.Generator,
-) -> _Array:
+) -> AnyArray:
     """Return what a member would answer for every labelled node [nodes]."""
     codes = true.numpy()
     if member == "spammer":

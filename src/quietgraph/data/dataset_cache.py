@@ -6,27 +6,28 @@ folder of their own that is thrown away, and one small file without code in it s
 
 import hashlib
 import tempfile
-import zipfile
+import warnings
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Final
 
-import numpy as np
-import torch
 from filelock import FileLock
+from torch import Tensor
 
 from quietgraph.data.sources import RawDataset, Source, fetch, link_files, user_cache
 from quietgraph.errors import QuietgraphError, UnreadableFileError, UnwritablePathError
-from quietgraph.files import whole_file
 from quietgraph.graph import CSR, Features, Graph
+from quietgraph.tensor_file import read_tensors, write_tensors
 
-_FORMAT = 1  # to be raised whenever the arrays below change their meaning
+_OF_MATRIX: Final = ("row_pointer", "columns", "values")
+_FORMAT: Final = 2  # to be raised whenever the arrays below change their meaning
 
 
 def read_cached(name: str, source: Source, root: Path) -> RawDataset:
     """Return a dataset from the cache, or from its raw files, which are fetched where missing.
 
-    Several processes may ask at once: one reads, the others wait for its result.
+    Several processes may ask at once: one reads, the others wait for its result. A cache that
+    cannot be written is a warning: the dataset is then read afresh every time.
     """
     folder = user_cache() / "datasets"
     if not source.missing(root):
@@ -38,24 +39,32 @@ def read_cached(name: str, source: Source, root: Path) -> RawDataset:
         with FileLock(folder / f"{name}.lock"):
             return _read(name, source, root, folder)
     except OSError as error:
-        raise UnwritablePathError(
-            f"the cache folder {folder} cannot be written: {error}. "
-            "Set QUIETGRAPH_CACHE to a folder that can."
-        ) from error
+        warnings.warn(
+            f"the dataset is not kept: the cache folder {folder} cannot be written ({error}). "
+            "Set QUIETGRAPH_CACHE to a folder that can.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return _read_afresh(name, source, root, None)
 
 
 def _read(name: str, source: Source, root: Path, folder: Path) -> RawDataset:
+    """Return what another process has put into the cache meanwhile, or put it there."""
+    kept = None if source.missing(root) else _load(_cache_file(folder, name, source, root))
+    if kept is None:
+        kept = _read_afresh(name, source, root, folder)
+        _save(kept, _cache_file(folder, name, source, root))
+    return kept
+
+
+def _read_afresh(name: str, source: Source, root: Path, folder: Path | None) -> RawDataset:
+    """Return a dataset from its raw files, by way of a folder that is thrown away."""
     if source.missing(root):
         with tempfile.TemporaryDirectory(dir=folder) as stage:
             fetch(name, source, root, stage=Path(stage))
-    path = _cache_file(folder, name, source, root)
-    kept = _load(path)  # another process may have been faster
-    if kept is None:
-        with tempfile.TemporaryDirectory(dir=folder) as stage:
-            link_files(source, root, Path(stage))
-            kept = _read_raw(name, source, root, Path(stage))
-        _save(kept, path)
-    return kept
+    with tempfile.TemporaryDirectory(dir=folder) as stage:
+        link_files(source, root, Path(stage))
+        return _read_raw(name, source, root, Path(stage))
 
 
 def _read_raw(name: str, source: Source, root: Path, stage: Path) -> RawDataset:
@@ -78,52 +87,39 @@ def _cache_file(folder: Path, name: str, source: Source, root: Path) -> Path:
         path = (root / source.folder / file).resolve()
         status = path.stat()
         digest.update(f"{path} {status.st_size} {status.st_mtime_ns}".encode())
-    return folder / f"{name}-{digest.hexdigest()}.npz"
+    return folder / f"{name}-{digest.hexdigest()}.safetensors"
 
 
 def _save(dataset: RawDataset, path: Path) -> None:
     graph = dataset.graph
-    arrays = {
-        "labels": dataset.labels.numpy(),
-        "parts": dataset.parts.numpy(),
-        "notes": np.array(graph.notes, dtype=np.str_),
-        **_pack("features", graph.features),
-        **_pack("adjacency", graph.adjacency),
-    }
-    with whole_file(path) as scratch:
-        np.savez(scratch, **arrays)
+    tensors = {"labels": dataset.labels, "parts": dataset.parts}
+    shapes = {}
+    for name, matrix in (("features", graph.features), ("adjacency", graph.adjacency)):
+        if isinstance(matrix, CSR):
+            tensors |= {f"{name}_{part}": getattr(matrix, part) for part in _OF_MATRIX}
+            shapes[name] = matrix.shape
+        else:
+            tensors[name] = matrix
+    try:
+        write_tensors(path, tensors, {"notes": graph.notes, "shapes": shapes})
+    except UnwritablePathError as error:
+        warnings.warn(f"the dataset is not kept: {error}", RuntimeWarning, stacklevel=4)
 
 
 def _load(path: Path) -> RawDataset | None:
     """Return the kept dataset, None where there is none or it is damaged."""
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            features: Features = (
-                torch.from_numpy(arrays["features"])
-                if "features" in arrays
-                else _unpack_sparse("features", arrays)
-            )
-            notes = tuple(str(note) for note in arrays["notes"])
-            graph = Graph(features, _unpack_sparse("adjacency", arrays), notes)
-            labels, parts = (torch.from_numpy(arrays[name]) for name in ("labels", "parts"))
-            return RawDataset(graph, labels, parts)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        tensors, facts = read_tensors(path)
+    except UnreadableFileError:
         return None
+    shapes, notes = facts["shapes"], tuple(facts["notes"])
+    sparse = {name: _sparse(name, tensors, shape) for name, shape in shapes.items()}
+    features: Features = sparse["features"] if "features" in sparse else tensors["features"]
+    graph = Graph(features, sparse["adjacency"], notes)
+    return RawDataset(graph, tensors["labels"], tensors["parts"])
 
 
-def _pack(name: str, matrix: Features) -> dict[str, Any]:
-    if not isinstance(matrix, CSR):
-        return {name: matrix.numpy()}
-    return {
-        f"{name}_row_pointer": matrix.row_pointer.numpy(),
-        f"{name}_columns": matrix.columns.numpy(),
-        f"{name}_values": matrix.values.numpy(),
-        f"{name}_shape": np.array(matrix.shape),
-    }
-
-
-def _unpack_sparse(name: str, arrays: Any) -> CSR:
-    names = (f"{name}_{part}" for part in ("row_pointer", "columns", "values"))
-    row_pointer, columns, values = (torch.from_numpy(arrays[part]) for part in names)
-    height, width = arrays[f"{name}_shape"].tolist()
+def _sparse(name: str, tensors: dict[str, Tensor], shape: list[int]) -> CSR:
+    row_pointer, columns, values = (tensors[f"{name}_{part}"] for part in _OF_MATRIX)
+    height, width = shape
     return CSR(row_pointer, columns, values, (height, width))

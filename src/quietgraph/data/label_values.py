@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from quietgraph.errors import InvalidLabelsError
+from quietgraph.types import AnyArray
 
-_Array = np.ndarray[Any, np.dtype[Any]]
 _KIND, _VALUE = "kind", "value"
 # Kinds that JSON does not have: type, how it is written, how it is read.
 _WRITTEN: Final[dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]]] = {
@@ -31,7 +31,7 @@ _WRITTEN: Final[dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]
 _PLAIN: Final = (bool, int, float, str)
 
 
-def label_array(values: Sequence[Any]) -> _Array:
+def label_array(values: Sequence[object]) -> AnyArray:
     """Return values as an array that keeps each of them, be it 2^63 + 1 or a tuple [values]."""
     if not any(isinstance(value, tuple) for value in values):
         array = np.array(values)
@@ -43,14 +43,14 @@ def label_array(values: Sequence[Any]) -> _Array:
     return kept
 
 
-def classes_to_json(classes: _Array) -> Any:
+def classes_to_json(classes: AnyArray) -> object:
     """Return label values as JSON values; those of `classes_from_json` are the same."""
     if classes.dtype.kind == "M":
         return {_KIND: str(classes.dtype), _VALUE: classes.astype(np.int64).tolist()}
     return [_to_json(value) for value in classes.tolist()]
 
 
-def classes_from_json(written: Any) -> _Array:
+def classes_from_json(written: object) -> AnyArray:
     """Return the label values that `classes_to_json` wrote; ValueError where it did not."""
     if isinstance(written, dict):
         if not str(written[_KIND]).startswith("datetime64["):
@@ -61,7 +61,7 @@ def classes_from_json(written: Any) -> _Array:
     return label_array([_from_json(value) for value in written])
 
 
-def check_kinds(classes: _Array) -> None:
+def check_kinds(classes: AnyArray) -> None:
     """Raise where a label is of a kind that a model could not be saved with."""
     if classes.dtype.kind == "M":
         return
@@ -69,7 +69,7 @@ def check_kinds(classes: _Array) -> None:
         _to_json(value)
 
 
-def _to_json(value: Any) -> Any:
+def _to_json(value: object) -> object:
     plain = value.item() if isinstance(value, np.generic) else value
     if type(plain) in _PLAIN:
         return plain
@@ -83,7 +83,7 @@ def _to_json(value: Any) -> Any:
     )
 
 
-def _from_json(written: Any) -> Any:
+def _from_json(written: object) -> object:
     if not isinstance(written, dict):
         if type(written) not in _PLAIN:
             raise TypeError("a class is no value")

@@ -1,5 +1,6 @@
 """Labels and masks as callers give them: checked, as class codes."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from quietgraph.data.label_values import check_kinds, label_array
 from quietgraph.errors import InvalidLabelsError
 from quietgraph.graph.from_pyg import is_hetero
 from quietgraph.graph.hetero import target_type
-from quietgraph.types import UNKNOWN, Labels, Mask
+from quietgraph.types import UNKNOWN, AnyArray, Labels, Mask
 
 _MIXTURE = (
     "labels must be all numbers or all texts (or all dates, bytes or tuples), got a mixture. "
@@ -19,7 +20,7 @@ _MIXTURE = (
 )
 
 
-def encode_labels(labels: Any, num_nodes: int) -> tuple[Labels, np.ndarray[Any, Any]]:
+def encode_labels(labels: object, num_nodes: int) -> tuple[Labels, AnyArray]:
     """Return class codes [nodes] and the sorted label values; -1, None and NaN are unknown."""
     values, known = known_labels(labels, num_nodes)
     if not known.any():
@@ -36,7 +37,7 @@ def encode_labels(labels: Any, num_nodes: int) -> tuple[Labels, np.ndarray[Any, 
     return codes, classes
 
 
-def known_labels(labels: Any, num_nodes: int) -> tuple[np.ndarray[Any, Any], Any]:
+def known_labels(labels: object, num_nodes: int) -> tuple[AnyArray, Any]:
     """Return labels as objects [nodes] and which of them are known [nodes] bool."""
     values = _label_array(labels)
     if values.ndim != 1 or len(values) != num_nodes:
@@ -50,7 +51,7 @@ def known_labels(labels: Any, num_nodes: int) -> tuple[np.ndarray[Any, Any], Any
     return values, known
 
 
-def _sorted_classes(values: list[Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _sorted_classes(values: list[Any]) -> tuple[AnyArray, AnyArray]:
     """Return the different values in order, and the place of each value among them [values]."""
     if len({isinstance(value, str) for value in values}) > 1:
         raise InvalidLabelsError(_MIXTURE)
@@ -65,7 +66,7 @@ def _sorted_classes(values: list[Any]) -> tuple[np.ndarray[Any, Any], np.ndarray
     return label_array(list(places)), np.array([places[value] for value in values])
 
 
-def labels_of_pyg(data: Any) -> tuple[Any, Mask | None]:
+def labels_of_pyg(data: Any) -> tuple[Tensor, Mask | None]:
     """Return labels and validation mask of PyG data; labels outside its masks are not read."""
     if is_hetero(data):
         data = data[target_type(data)]
@@ -95,7 +96,7 @@ def labels_of_pyg(data: Any) -> tuple[Any, Mask | None]:
     return labels, validation
 
 
-def _label_array(labels: Any) -> np.ndarray[Any, Any]:
+def _label_array(labels: Any) -> AnyArray:
     if isinstance(labels, Tensor):
         return labels.detach().cpu().numpy().astype(object)
     if isinstance(labels, pd.Series):
@@ -107,7 +108,7 @@ def _label_array(labels: Any) -> np.ndarray[Any, Any]:
     return _elements(list(labels))
 
 
-def _elements(values: list[Any]) -> np.ndarray[Any, Any]:
+def _elements(values: Sequence[object]) -> AnyArray:
     """Return one object per label; numpy would take tuples for rows of a table."""
     array = np.empty(len(values), dtype=object)
     for place, value in enumerate(values):
@@ -115,11 +116,11 @@ def _elements(values: list[Any]) -> np.ndarray[Any, Any]:
     return array
 
 
-def _is_minus_one(value: Any) -> bool:
+def _is_minus_one(value: object) -> bool:
     return not isinstance(value, str) and bool(value == UNKNOWN)
 
 
-def check_mask(mask: Any, num_nodes: int) -> Mask:
+def check_mask(mask: object, num_nodes: int) -> Mask:
     """Return a validation mask [nodes] of a mask or of node indices."""
     raw = torch.as_tensor(np.asarray(mask.cpu() if isinstance(mask, Tensor) else mask))
     if raw.dtype == torch.bool:

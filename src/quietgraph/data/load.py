@@ -9,26 +9,27 @@ import numpy as np
 import pandas as pd
 
 from quietgraph.data.annotation_tables import read_annotations
+from quietgraph.data.annotations import AnnotationsLike
 from quietgraph.data.datasets import DATASETS, load_benchmark
 from quietgraph.data.observation import Observation, observe, observe_annotations
 from quietgraph.errors import InvalidLabelsError, InvalidParameterError
 from quietgraph.graph.io import ReadGraph, read_graph
-from quietgraph.graph.io.read import LABEL_NAMES, SUFFIXES, TABLE_ENDINGS
+from quietgraph.graph.io.read import LABEL_NAMES, SUFFIXES, TABLE_ENDINGS, ReadOptions
 
 
 def load(
-    source: Any = None,
+    source: object = None,
     *,
     seed: int = 0,
     data_root: str | Path | None = None,
     split: str | None = None,
     columns: Mapping[str, str] | None = None,
-    nodes: Any = None,
-    edges: Any = None,
+    nodes: object = None,
+    edges: object = None,
     unknown: str | Sequence[str] = (),
     drop_dangling: bool = False,
     limit: str | int | None = None,
-    annotations: Any = None,
+    annotations: "AnnotationsLike | None" = None,
 ) -> Observation:
     """Return a dataset by its name, or a graph of your own.
 
@@ -48,14 +49,14 @@ def load(
         annotations: Answers of several annotators: a file, a DataFrame or a matrix (see
             `read_annotations`); own graphs need no labels then.
     """
-    reading = {
-        "columns": columns,
-        "nodes": nodes,
-        "edges": edges,
-        "unknown": unknown,
-        "drop_dangling": drop_dangling,
-        "limit": limit,
-    }
+    reading = ReadOptions(
+        columns=columns,
+        nodes=nodes,
+        edges=edges,
+        unknown=unknown,
+        drop_dangling=drop_dangling,
+        limit=limit,
+    )
     given = [name for name, value in reading.items() if not _is_default(value)]
     if isinstance(source, str) and not is_path(source):
         if given:
@@ -71,13 +72,13 @@ def load(
     return observe_files(read, path, seed=seed, annotations=annotations)
 
 
-def path_of(source: Any, nodes: Any = None, edges: Any = None) -> Path:
+def path_of(source: object, nodes: object = None, edges: object = None) -> Path:
     """Return the path that names a graph of one's own; `graph` where it is in memory."""
     paths = [one for one in (source, nodes, edges) if isinstance(one, str | Path)]
     return Path(paths[0]) if paths else Path("graph")
 
 
-def _is_default(value: Any) -> bool:
+def _is_default(value: object) -> bool:
     return value is None or value is False or (isinstance(value, tuple | list | dict) and not value)
 
 
@@ -94,7 +95,7 @@ def is_path(source: str | Path) -> bool:
 
 
 def observe_files(
-    read: ReadGraph, path: Path, *, seed: int, annotations: Any = None
+    read: ReadGraph, path: Path, *, seed: int, annotations: "AnnotationsLike | None" = None
 ) -> Observation:
     """Return what was read from files as an observation.
 
@@ -122,5 +123,5 @@ def observe_files(
     return found if annotations is None else found.annotate(annotations)
 
 
-def _has_labels(labels: Any) -> bool:
+def _has_labels(labels: object) -> bool:
     return labels is not None and not pd.isna(np.asarray(labels, dtype=object)).all()

@@ -5,27 +5,23 @@ nodes are corrupted in one draw, all other labels are withheld.
 """
 
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import scipy.sparse
-import scipy.special
-import scipy.stats
 import torch
 
 from quietgraph.data.annotator_noise import annotator_labels, labels_of_file
 from quietgraph.data.attribute_noise import shuffle_attributes
+from quietgraph.data.node_noise import NODE_KINDS, feature_matrix, node_probabilities
 from quietgraph.data.noise_setting import NoiseSetting, Transition, check_rate
 from quietgraph.data.observation import Observation, Reference
 from quietgraph.errors import InvalidParameterError, UnknownNameError
 from quietgraph.graph import CSR, Features
 from quietgraph.rng import numpy_generator
-from quietgraph.types import UNKNOWN, Labels, Mask
-
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+from quietgraph.types import UNKNOWN, AnyArray, Labels, Mask
 
 _SIMILARITY_TEMPERATURE = 0.1  # of the class means' cosines, which lie close together
-_INSTANCE_SPREAD = 0.1  # standard deviation of a node's own rate around the noise rate
 
 
 def apply_noise(
@@ -141,55 +137,11 @@ def class_similarity(features: Features, labels: Labels, num_classes: int) -> Tr
     members = scipy.sparse.csr_matrix(
         (ones, (codes[nodes], nodes)), shape=(num_classes, len(codes))
     )
-    sums: Any = members @ _matrix(features)  # as means, but for their lengths
+    sums: Any = members @ feature_matrix(features)  # as means, but for their lengths
     means = np.asarray(sums.toarray() if isinstance(features, CSR) else sums, dtype=np.float64)
     means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
     similarity: Transition = np.exp(means @ means.T / _SIMILARITY_TEMPERATURE)
     return similarity
-
-
-def instance_probabilities(
-    features: Features,
-    labels: Labels,
-    rate: float,
-    num_classes: int,
-    *,
-    generator: np.random.Generator,
-) -> Transition:
-    """Return each node's own probabilities of the observed classes [nodes, classes].
-
-    A node's rate is drawn from a normal distribution around `rate`, cut to 0 ... 1. Where it is
-    wrong, class j is observed with probability softmax_j(x W) over the other classes: x are the
-    node's features, scaled to unit length, and W [features, classes] is one random matrix per
-    true class, so that similar nodes are mistaken for the same class.
-
-    Args:
-        features: One row per node [nodes, features].
-        labels: True classes [nodes]; rows of unknown ones are even and mean nothing.
-        rate: Mean of the rates before they are cut; 0 means no noise.
-        num_classes: Number of classes, at least 2.
-        generator: Source of the draws.
-    """
-    codes = labels.cpu().numpy()
-    matrix = _matrix(features)
-    scores = np.zeros((len(codes), num_classes))
-    for code in range(num_classes):
-        members = np.flatnonzero(codes == code)
-        weights = generator.standard_normal((features.shape[1], num_classes), dtype=np.float32)
-        rows = matrix[members]
-        squares = rows.multiply(rows) if isinstance(features, CSR) else rows * rows
-        lengths = np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64)).reshape(-1, 1)
-        scores[members] = (rows @ weights) / np.maximum(lengths, 1e-12)
-        scores[members, code] = -np.inf
-    probabilities = scipy.special.softmax(scores, axis=1)
-    rates = np.zeros(len(codes))
-    if rate > 0:
-        low, high = -rate / _INSTANCE_SPREAD, (1 - rate) / _INSTANCE_SPREAD
-        around = scipy.stats.truncnorm(low, high, loc=rate, scale=_INSTANCE_SPREAD)
-        rates = around.rvs(len(codes), random_state=generator)
-    probabilities *= rates[:, None]
-    probabilities[np.arange(len(codes)), codes.clip(0)] = 1 - rates
-    return np.asarray(probabilities)
 
 
 def _class_probabilities(
@@ -198,10 +150,8 @@ def _class_probabilities(
     """Return the probability of each observed class for each node [nodes, classes]."""
     num_classes = len(clean.classes)
     features = clean.graph.features
-    if setting.kind == "instance":
-        return instance_probabilities(
-            features, clean.codes, setting.rate, num_classes, generator=generator
-        )
+    if setting.kind in NODE_KINDS:
+        return node_probabilities(clean.graph, clean.codes, setting, num_classes, generator)
     if setting.matrix is not None:
         matrix = np.array(setting.matrix)
         if len(matrix) != num_classes:
@@ -278,7 +228,7 @@ def draw_labels(
     return torch.from_numpy(codes).to(labels.device)
 
 
-def _exact_choice(codes: _Array, rates: _Array, draws: _Array) -> _Array:
+def _exact_choice(codes: AnyArray, rates: AnyArray, draws: AnyArray) -> AnyArray:
     """Return the expected number of nodes of each class, a node the likelier the larger its rate.
 
     Ordering by log(1 - draw) / rate draws without replacement in proportion to the rates.
@@ -293,8 +243,3 @@ def _exact_choice(codes: _Array, rates: _Array, draws: _Array) -> _Array:
         count = round(round(float(rates[members].sum()), 9))  # 2.4999999999 is a rounded 2.5
         chosen.append(members[np.argsort(-keys[members], kind="stable")[:count]])
     return np.concatenate(chosen)
-
-
-def _matrix(features: Features) -> Any:
-    """Return the features as a SciPy or NumPy matrix."""
-    return features.to_scipy() if isinstance(features, CSR) else features.cpu().numpy()

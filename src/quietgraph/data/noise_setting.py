@@ -13,8 +13,10 @@ import numpy as np
 from quietgraph.data.annotator_noise import read_label_file
 from quietgraph.data.crowd import Crowd, parse_crowd
 from quietgraph.errors import InvalidParameterError, UnknownNameError, UnreadableFileError
+from quietgraph.files import bounded_lines
+from quietgraph.types import FloatArray
 
-Transition: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]  # [classes, classes], rows sum to 1
+Transition: TypeAlias = FloatArray  # [classes, classes], rows sum to 1
 
 LABEL_KINDS: Final = (
     "none",
@@ -23,6 +25,8 @@ LABEL_KINDS: Final = (
     "similarity",
     "random",
     "instance",
+    "cluster",
+    "degree",
     "annotator",
     "annotators",
     "custom",
@@ -117,10 +121,10 @@ class NoiseSetting:
 def parse_noise(text: str) -> NoiseSetting:
     """Return the setting of a text such as `symmetric:0.4+attribute:0.6+exact-count`.
 
-    One label noise (`symmetric`, `asymmetric`, `similarity`, `random`, `instance` or `annotator`
-    with a rate, `annotators` with a crowd, `custom` or `labels` with the path of a CSV file) and
-    `attribute` with a rate may be joined by `+`, and so may the flags `train-val`, `exact-count`
-    and `clean-validation`.
+    One label noise (`symmetric`, `asymmetric`, `similarity`, `random`, `instance`, `cluster`,
+    `degree` or `annotator` with a rate, `annotators` with a crowd, `custom` or `labels` with the
+    path of a CSV file) and `attribute` with a rate may be joined by `+`, and so may the flags
+    `train-val`, `exact-count` and `clean-validation`.
     `pair` is another name for `asymmetric`, `uniform` for `symmetric`.
     """
     values: dict[str, Any] = {}
@@ -168,8 +172,8 @@ def check_rate(rate: float, subject: str) -> None:
 def read_transition(path: str | Path) -> Transition:
     """Return the transition matrix of a CSV file without header: row = true class."""
     try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            rows = [[float(cell) for cell in row] for row in csv.reader(file) if row]
+        lines = csv.reader(bounded_lines(path))
+        rows = [[float(cell) for cell in row] for row in lines if row]
     except OSError as error:
         raise UnreadableFileError(
             f"the transition matrix '{path}' cannot be read: {error.strerror}."

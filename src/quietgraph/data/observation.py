@@ -1,14 +1,14 @@
 """What a method learns from, `Observation`, and what scores it, `Reference`: kept apart."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
 import torch
 
 from quietgraph.data.annotation_tables import read_annotations
-from quietgraph.data.annotations import Annotations, one_annotator
+from quietgraph.data.annotations import Annotations, AnnotationsLike, one_annotator
 from quietgraph.data.folds import hold_out
 from quietgraph.data.labels import check_mask, encode_labels, labels_of_pyg
 from quietgraph.data.splits import Split, split_labelled
@@ -16,11 +16,13 @@ from quietgraph.errors import InvalidLabelsError
 from quietgraph.graph import Graph
 from quietgraph.graph.io import Corrections, Encoding, Understood
 from quietgraph.html import facts_html
-from quietgraph.types import UNKNOWN, Labels, Mask
+from quietgraph.types import UNKNOWN, AnyArray, Labels, Mask, MaskLike, ValuesLike
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data, HeteroData
 
 OBSERVED: Final = "observed"  # the annotator who gave the labels of the graph itself
 _KEPT: Final = ("name", "node_ids", "verified", "understood", "encoding", "changes")
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 _SHOWN_CLASSES: Final = 10
 
 
@@ -46,9 +48,9 @@ class Observation:
     name: str
     graph: Graph
     codes: Labels
-    classes: _Array
+    classes: AnyArray
     split: Split
-    node_ids: _Array = field(default=None, kw_only=True)  # type: ignore[arg-type]
+    node_ids: AnyArray = field(default=None, kw_only=True)  # type: ignore[arg-type]
     verified: Mask = field(default=None, kw_only=True)  # type: ignore[assignment]
     understood: Understood | None = field(default=None, kw_only=True)
     encoding: Encoding | None = field(default=None, kw_only=True)
@@ -79,7 +81,7 @@ class Observation:
         return self.codes != UNKNOWN
 
     @property
-    def labels(self) -> _Array:
+    def labels(self) -> AnyArray:
         """Observed label values [nodes]; unknown ones are -1 among integers, None otherwise."""
         known, codes = self.known.numpy(), self.codes.numpy()
         if self.classes.dtype.kind in "iu":
@@ -87,6 +89,13 @@ class Observation:
         labels = np.full(len(codes), None, dtype=object)
         labels[known] = self.classes[codes[known]]
         return labels
+
+    def __repr__(self) -> str:
+        train, validation = (self.split.train & self.known, self.split.validation & self.known)
+        return (
+            f"Observation({self.name!r}, {self.graph}, classes={len(self.classes)}, "
+            f"training_labels={int(train.sum())}, validation_labels={int(validation.sum())})"
+        )
 
     def _repr_html_(self) -> str:
         counts = torch.bincount(self.codes[self.known], minlength=len(self.classes)).tolist()
@@ -109,11 +118,12 @@ class Observation:
             answers = answers.within(codes != UNKNOWN)
         return replace(self, codes=codes, changes=(*self.changes, change), annotations=answers)
 
-    def annotate(self, source: Any) -> "Observation":
+    def annotate(self, source: "AnnotationsLike") -> "Observation":
         """Return it with the answers of several annotators.
 
-        Labels of a benchmark dataset are true ones, so the answers on its training and validation
-        nodes take their place; labels of one's own count as those of an annotator `observed`.
+        Labels of a benchmark dataset are true ones, so the answers take their place, but for those
+        on test nodes, which are not used; labels of one's own count as those of an annotator
+        `observed`.
 
         Args:
             source: What `read_annotations` takes.
@@ -125,15 +135,17 @@ class Observation:
                 observe_annotations(self.graph, own.joined(answers), self.split.validation),
                 **{name: getattr(self, name) for name in _KEPT},
             )
-        answers = answers.within(self.split.labelled)
+        answers = answers.within(~self.split.test)
         if not len(answers):
             raise InvalidLabelsError(
-                f"no answer is about a training or validation node of {self.name}. Answers on "
-                "its test nodes are not used."
+                f"every answer is about a test node of {self.name}, and these are not used. "
+                "Answer others."
             )
         names = "1 annotator" if len(answers.names) == 1 else f"{len(answers.names)} annotators"
         change = f"{len(answers)} answers of {names} in place of the labels"
-        return replace(self.relabel(answers.majority(), change), annotations=answers)
+        split = replace(self.split, train=answers.answered & ~self.split.validation)
+        relabelled = self.relabel(answers.majority(), change)
+        return replace(relabelled, annotations=answers, split=split)
 
     def correct(self, corrections: Corrections) -> "Observation":
         """Return it with the labels that a person kept or corrected, now verified."""
@@ -187,12 +199,15 @@ class Reference:
         return observation.known & (observation.codes != self.codes)
 
 
+GraphLike: TypeAlias = "Graph | Observation | Data | HeteroData"  # what `fit` takes
+
+
 def observe(
-    graph: Any,
-    labels: Any = None,
-    validation: Any = None,
+    graph: "GraphLike",
+    labels: ValuesLike | None = None,
+    validation: MaskLike | None = None,
     *,
-    annotations: Any = None,
+    annotations: "AnnotationsLike | None" = None,
     seed: int = 0,
 ) -> Observation:
     """Return labels of any type on a graph as an observation.

@@ -17,10 +17,11 @@ from typing import Any, Final
 
 import numpy as np
 import platformdirs
-import scipy.sparse
 import torch
 from torch import Tensor
 
+from quietgraph.data.matrix_file import read_matrices
+from quietgraph.data.safe_pickle import arrays_only
 from quietgraph.errors import DataNotFoundError, QuietgraphError
 from quietgraph.files import whole_file
 from quietgraph.graph import Graph
@@ -65,6 +66,13 @@ def find_root(data_root: str | Path | None = None) -> Path:
     """Return the folder of raw files: this one, or QUIETGRAPH_DATA, or in the user's cache."""
     chosen = data_root or os.environ.get("QUIETGRAPH_DATA")
     return Path(chosen).expanduser() if chosen else user_cache() / "data"
+
+
+def find_label_file(path: str | Path) -> Path:
+    """Return a file of labels: where the path says, else in real-noise/ of the data folder."""
+    given = Path(path)
+    beside = find_root() / "real-noise" / given
+    return beside if not given.exists() and beside.is_file() else given
 
 
 def user_cache() -> Path:
@@ -172,8 +180,10 @@ def _read_pyg(root: Path, reader: str, **options: Any) -> RawDataset:
         # Importing PyG's readers warns, and one of them edits the global warning filters.
         warnings.simplefilter("ignore", DeprecationWarning)
         from torch_geometric import datasets  # noqa: PLC0415  (takes seconds)
+        from torch_geometric.io import planetoid  # noqa: PLC0415
 
-        data = getattr(datasets, reader)(str(root / reader), **options)[0]
+        with arrays_only(planetoid):
+            data = getattr(datasets, reader)(str(root / reader), **options)[0]
     parts = torch.zeros((data.num_nodes, 0), dtype=torch.int8)
     if "train_mask" in data:
         # Wiki-CS keeps one set for stopping and choosing within a run, and another for choosing
@@ -195,15 +205,7 @@ def _parts(train: Tensor, validation: Tensor, test: Tensor) -> Tensor:
 
 def _read_npz(root: Path, file: str) -> RawDataset:
     """Read a file with the keys of shchur/gnn-benchmark: adj_*, attr_*, labels."""
-    with np.load(root / file, allow_pickle=False) as arrays:
-        adjacency, features = (
-            scipy.sparse.csr_matrix(
-                tuple(arrays[f"{kind}_{part}"] for part in ("data", "indices", "indptr")),
-                shape=arrays[f"{kind}_shape"],
-            )
-            for kind in ("adj", "attr")
-        )
-        labels = torch.from_numpy(arrays["labels"]).long()
+    adjacency, features, labels = read_matrices(root / file)
     parts = torch.zeros((len(labels), 0), dtype=torch.int8)
     return RawDataset(Graph.from_scipy(adjacency, features), labels, parts)
 
@@ -244,7 +246,14 @@ def _planetoid(name: str) -> Source:
 
 
 def _shchur(reader: str, name: str, file: str) -> Source:
-    return Source(f"{reader}/{name}/raw", (file,), partial(_read_pyg, reader=reader, name=name))
+    folder = f"{reader}/{name}/raw"
+    return Source(folder, (file,), partial(_read_shchur, file=f"{folder}/{file}", reader=reader))
+
+
+def _read_shchur(root: Path, file: str, reader: str) -> RawDataset:
+    if (root / file).is_file():  # else PyG fetches it
+        read_matrices(root / file)
+    return _read_pyg(root, reader, name=Path(file).parts[1])
 
 
 def _npz(folder: str, file: str) -> Source:

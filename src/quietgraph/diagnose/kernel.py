@@ -55,11 +55,15 @@ def check_embeddings(embeddings: Embeddings, *, scale: Scale) -> None:
 
 def row_blocks(embeddings: Embeddings, *, scale: Scale) -> Iterator[Tensor]:
     """Yield the scaled rows in float64, a block [block, dim] at a time."""
-    size = max(1, _BLOCK_ENTRIES // embeddings.shape[1])
+    size = _block_rows(embeddings)
     for start in range(0, len(embeddings), size):
         block = embeddings[start : start + size].detach()
         rows = block.to(device="cpu", dtype=torch.float64)
         yield F.normalize(rows, dim=1) if scale == "unit" else rows
+
+
+def _block_rows(embeddings: Embeddings) -> int:
+    return max(1, _BLOCK_ENTRIES // embeddings.shape[1])
 
 
 def gram_matrix(embeddings: Embeddings, *, scale: Scale = "unit") -> Tensor:
@@ -121,7 +125,14 @@ def attended_embeddings(embeddings: Embeddings, *, scale: Scale = "unit") -> Emb
     """
     check_embeddings(embeddings, scale=scale)
     blocks = row_blocks(embeddings, scale=scale)
-    return low_rank_attention(torch.cat([rows.to(embeddings.dtype) for rows in blocks]))
+    if embeddings.numel() <= _BLOCK_ENTRIES:
+        return low_rank_attention(torch.cat([rows.to(embeddings.dtype) for rows in blocks]))
+    gram = gram_matrix(embeddings, scale=scale)
+    matrix = gram / torch.linalg.eigvalsh(gram)[-1]
+    attended = torch.empty(embeddings.shape, dtype=embeddings.dtype)
+    for part, rows in zip(torch.split(attended, _block_rows(embeddings)), blocks, strict=True):
+        part.copy_(rows @ matrix)
+    return attended
 
 
 def _smaller_gram(embeddings: Embeddings, scale: Scale) -> Tensor:

@@ -145,7 +145,7 @@ def _describe(projection: Projection) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, Tensor):
         return value.tolist()
     if is_dataclass(value):

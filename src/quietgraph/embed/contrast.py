@@ -1,7 +1,7 @@
 """Low-rank graph contrastive learning: the first stage of GCL-LRR, which sees no label."""
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import nn
@@ -24,7 +24,7 @@ def train_embeddings(
     *,
     plan: Plan,
     feature_norm: str,
-    about: dict[str, Any] | None = None,
+    about: Mapping[str, object] | None = None,
 ) -> History:
     """Train the encoder in place by contrast, prototypes and low rank.
 

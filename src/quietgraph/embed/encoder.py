@@ -1,7 +1,5 @@
 """The two-layer graph convolution that turns features into embeddings."""
 
-from typing import Any
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -9,7 +7,7 @@ from torch import Tensor, nn
 from quietgraph.embed.propagation import multiply, project, propagate
 from quietgraph.embed.views import View
 from quietgraph.graph import Features
-from quietgraph.types import Embeddings
+from quietgraph.types import Context, Embeddings
 
 
 def glorot(rows: int, columns: int, *, generator: torch.Generator) -> nn.Parameter:
@@ -28,12 +26,12 @@ class _Leaky(torch.autograd.Function):
     """PReLU with one slope; torch's own backward takes five times as long on CPU."""
 
     @staticmethod
-    def forward(ctx: Any, values: Tensor, slope: Tensor) -> Tensor:
+    def forward(ctx: Context, values: Tensor, slope: Tensor) -> Tensor:
         ctx.save_for_backward(values, slope)
         return F.leaky_relu(values, float(slope))
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
+    def backward(ctx: Context, gradient: Tensor) -> tuple[Tensor, Tensor]:
         values, slope = ctx.saved_tensors
         to_values = torch.ops.aten.leaky_relu_backward(gradient, values, float(slope), False)
         to_slope = torch.dot(gradient.reshape(-1), values.clamp_max(0).reshape(-1))

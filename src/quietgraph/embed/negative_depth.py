@@ -6,7 +6,7 @@ above a floor, because a negative power of 0 has no end.
 
 import copy
 import math
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,7 @@ from quietgraph.embed.encoder import glorot
 from quietgraph.embed.propagation import Propagation, project, propagate
 from quietgraph.embed.views import View
 from quietgraph.graph import CSR, Features, Graph
+from quietgraph.graph.sparse import MatrixContext
 from quietgraph.types import Embeddings, Scalar
 
 FLOOR = 1e-2
@@ -168,15 +169,15 @@ class _ChebyshevSum(torch.autograd.Function):
     """sum_k c_k T_k(A) Y; T_k(A) is symmetric and can act on the gradient, so only Y is kept."""
 
     @staticmethod
-    def forward(ctx: Any, dense: Tensor, coefficients: Tensor, operator: CSR) -> Tensor:
+    def forward(ctx: MatrixContext, dense: Tensor, coefficients: Tensor, operator: CSR) -> Tensor:
         ctx.save_for_backward(dense, coefficients)
-        ctx.operator = operator
+        ctx.matrix = operator
         return _chebyshev(operator, dense, coefficients, None)[0]
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
+    def backward(ctx: MatrixContext, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
         dense, coefficients = ctx.saved_tensors
-        return *_chebyshev(ctx.operator, gradient, coefficients, dense), None
+        return *_chebyshev(ctx.matrix, gradient, coefficients, dense), None
 
 
 def _chebyshev(

@@ -5,7 +5,7 @@ twice as fast as the CSR kernel of `torch.sparse`, and it takes 32-bit indices.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse
@@ -14,6 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from quietgraph.graph import CSR, Features, Graph
+from quietgraph.graph.sparse import MatrixContext
+from quietgraph.types import IntArray
 
 _LARGE = 1e15  # squares of larger entries, and their sums, leave single precision
 
@@ -33,14 +35,18 @@ def project(features: Features, weight: Tensor) -> Tensor:
     return multiply(features, weight) if isinstance(features, CSR) else features @ weight
 
 
+class _Kept(MatrixContext, Protocol):
+    symmetric: bool
+
+
 class _Product(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, dense: Tensor, matrix: CSR, symmetric: bool) -> Tensor:
+    def forward(ctx: _Kept, dense: Tensor, matrix: CSR, symmetric: bool) -> Tensor:
         ctx.matrix, ctx.symmetric = matrix, symmetric
         return _sum_rows(matrix, dense)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None]:
+    def backward(ctx: _Kept, gradient: Tensor) -> tuple[Tensor | None, None, None]:
         if not ctx.needs_input_grad[0]:
             return None, None, None
         other = ctx.matrix if ctx.symmetric else ctx.matrix.transposed()
@@ -82,7 +88,7 @@ class Propagation:
         return graph.once("propagation", lambda: cls._build(graph, np.empty((2, 0), np.int64)))
 
     @classmethod
-    def _build(cls, graph: Graph, extra: np.ndarray[Any, np.dtype[np.int64]]) -> "Propagation":
+    def _build(cls, graph: Graph, extra: IntArray) -> "Propagation":
         adjacency = graph.adjacency.to_scipy()
         num_nodes, num_edges = graph.num_nodes, graph.num_edges
         upper = scipy.sparse.triu(adjacency, k=1).tocoo()

@@ -143,7 +143,7 @@ class _Loop:
         self.score: Callable[[], float] | None = None
         self.after_step: Callable[[], None] | None = None
         self.recovery: Recovery | None = None
-        self.best_state: dict[str, Any] | None = None
+        self.best_state: dict[str, object] | None = None
         best = max((_value(record) for record in start.history), default=-math.inf)
         self._begin(_Progress(list(start.history), len(start.history), best=best))
 

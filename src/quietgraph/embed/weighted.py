@@ -1,7 +1,6 @@
 """Sparse products whose gradient also reaches the entries, for edge weights that are learned."""
 
 import warnings
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -9,6 +8,7 @@ from torch import Tensor
 
 from quietgraph.embed.propagation import multiply
 from quietgraph.graph import CSR
+from quietgraph.graph.sparse import MatrixContext
 
 _LANES = 8  # narrower rows miss the vector code of the kernel, which is 5 times as fast
 
@@ -34,30 +34,30 @@ def entry_products(structure: CSR, left: Tensor, right: Tensor) -> Tensor:
 
 class _WeightedProduct(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, values: Tensor, dense: Tensor, operator: CSR) -> Tensor:  # noqa: ARG004
-        ctx.operator = operator
+    def forward(ctx: MatrixContext, values: Tensor, dense: Tensor, operator: CSR) -> Tensor:  # noqa: ARG004
+        ctx.matrix = operator
         ctx.save_for_backward(dense)
         return multiply(operator, dense)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None, None]:
+    def backward(ctx: MatrixContext, gradient: Tensor) -> tuple[Tensor, Tensor | None, None]:
         (dense,) = ctx.saved_tensors
-        turned = ctx.operator.transposed() if ctx.needs_input_grad[1] else None
+        turned = ctx.matrix.transposed() if ctx.needs_input_grad[1] else None
         to_dense = None if turned is None else multiply(turned, gradient)
-        return _sample_products(ctx.operator, gradient, dense), to_dense, None
+        return _sample_products(ctx.matrix, gradient, dense), to_dense, None
 
 
 class _EntryProducts(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, left: Tensor, right: Tensor, structure: CSR) -> Tensor:
-        ctx.structure = structure
+    def forward(ctx: MatrixContext, left: Tensor, right: Tensor, structure: CSR) -> Tensor:
+        ctx.matrix = structure
         ctx.save_for_backward(left, right)
         return _sample_products(structure, left, right)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
+    def backward(ctx: MatrixContext, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
         left, right = ctx.saved_tensors
-        weighted = ctx.structure.with_values(gradient)
+        weighted = ctx.matrix.with_values(gradient)
         return multiply(weighted, right), multiply(weighted.transposed(), left), None
 
 

@@ -1,6 +1,6 @@
 """What goes into a `Graph`, checked and brought into its form: features, edges, weights."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
@@ -9,12 +9,17 @@ from torch import Tensor
 
 from quietgraph.errors import InvalidGraphError
 from quietgraph.graph.sparse import CSR, Features, is_sparse
+from quietgraph.types import AnyArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import networkx as nx
+
 
 _LARGEST = float(np.finfo(np.float32).max)
 _SMALLEST = float(np.finfo(np.float32).tiny)
 
 
-def check_features(features: Any) -> Features:
+def check_features(features: object) -> Features:
     """Return the features, dense or sparse; raise where they are no finite matrix."""
     if isinstance(features, CSR):
         matrix: Any = features.to_scipy()
@@ -34,7 +39,7 @@ def check_features(features: Any) -> Features:
     return _checked_storage(matrix)
 
 
-def _dense_features(features: Any) -> Any:
+def _dense_features(features: object) -> AnyArray:
     raw = features.detach().cpu().numpy() if isinstance(features, Tensor) else features
     try:
         return _as_float(np.asarray(raw))
@@ -45,7 +50,7 @@ def _dense_features(features: Any) -> Any:
         ) from error
 
 
-def _as_float(raw: Any) -> Any:
+def _as_float(raw: AnyArray) -> AnyArray:
     """Return numbers as floats; 64-bit ones stay so until their range is checked."""
     return raw if raw.dtype in (np.float32, np.float64) else raw.astype(np.float64)
 
@@ -77,7 +82,7 @@ def _checked_storage(matrix: Any) -> Features:
     return torch.from_numpy(np.array(matrix.toarray() if sparse_in else matrix, dtype=np.float32))
 
 
-def check_edges(edges: Any, num_nodes: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+def check_edges(edges: object, num_nodes: int) -> IntArray:
     """Return pairs of node indices [2, edges]; raise where they are something else."""
     raw = np.asarray(edges.detach().cpu() if isinstance(edges, Tensor) else edges)
     if raw.size == 0:
@@ -101,7 +106,7 @@ def check_edges(edges: Any, num_nodes: int) -> np.ndarray[Any, np.dtype[np.int64
     return pairs
 
 
-def check_weights(weights: Any, num_edges: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+def check_weights(weights: object, num_edges: int) -> FloatArray:
     """Return one positive weight per edge [edges], 1 where none are given."""
     if weights is None:
         return np.ones(num_edges)
@@ -122,7 +127,7 @@ def check_weights(weights: Any, num_edges: int) -> np.ndarray[Any, np.dtype[np.f
     return values
 
 
-def fold_edges(pairs: Any, values: Any, num_nodes: int) -> tuple[CSR, tuple[str, ...]]:
+def fold_edges(pairs: IntArray, values: FloatArray, num_nodes: int) -> tuple[CSR, tuple[str, ...]]:
     """Return the symmetric adjacency; of parallel edges the heaviest stays."""
     loops = pairs[0] == pairs[1]
     kept, weights = pairs[:, ~loops], values[~loops]
@@ -147,7 +152,7 @@ def fold_notes(loops: int, edges: int, kept: int) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def node_attribute(source: Any, name: str) -> Any:
+def node_attribute(source: "nx.Graph", name: str) -> AnyArray:
     """Return an attribute of all nodes of a NetworkX graph as a matrix [nodes, columns]."""
     rows = [attributes.get(name) for _, attributes in source.nodes(data=True)]
     missing = sum(row is None for row in rows)

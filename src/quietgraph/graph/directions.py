@@ -6,11 +6,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from quietgraph.errors import InvalidParameterError
+from quietgraph.types import AnyArray
 
 DIRECTIONS: Final = ("ignore", "features")
 
 
-def count_one_way(edges: Any, num_nodes: int) -> int:
+def count_one_way(edges: AnyArray, num_nodes: int) -> int:
     """Return how many edges have no opposite one; self-loops and repetitions do not count."""
     rows, columns = (np.asarray(end, dtype=np.int64) for end in edges)
     ids = np.unique((rows * num_nodes + columns)[rows != columns])
@@ -18,7 +19,7 @@ def count_one_way(edges: Any, num_nodes: int) -> int:
     return int((~np.isin(ids, opposite)).sum())
 
 
-def direction_notes(edges: Any, num_nodes: int, direction: str) -> tuple[str, ...]:
+def direction_notes(edges: AnyArray, num_nodes: int, direction: str) -> tuple[str, ...]:
     """Return in words what became of directed edges; nothing where all edges go both ways."""
     count = count_one_way(edges, num_nodes)
     if not count:
@@ -28,7 +29,7 @@ def direction_notes(edges: Any, num_nodes: int, direction: str) -> tuple[str, ..
     return (f"directions of {count:,} one-way edges are not used",)
 
 
-def with_direction_features(features: Any, edges: Any, direction: str) -> Any:
+def with_direction_features(features: Any, edges: AnyArray, direction: str) -> Any:
     """Return features with the means over in-neighbours and over out-neighbours appended.
 
     Args:

@@ -1,29 +1,34 @@
 """The arrays of a PyG `Data` or `HeteroData`, and in words what was made of it."""
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from torch import Tensor
 
 from quietgraph.errors import InvalidGraphError
 from quietgraph.graph.directions import direction_notes, with_direction_features
 from quietgraph.graph.hetero import fold_hetero, target_type
+from quietgraph.types import AnyArray, Matrix
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data, HeteroData
 
 
 class Arrays(NamedTuple):
     """What `Graph.from_arrays` takes, and notes."""
 
-    features: Any
-    edges: Any
-    weights: Any
+    features: Matrix | Tensor
+    edges: AnyArray | Tensor
+    weights: AnyArray | Tensor | None
     notes: tuple[str, ...]
 
 
-def is_hetero(data: Any) -> bool:
+def is_hetero(data: object) -> bool:
     """Return whether nodes or edges of the data have types."""
     return hasattr(data, "edge_types")
 
 
-def arrays_of_pyg(data: Any, *, target: str | None, direction: str, weighted: bool) -> Arrays:
+def arrays_of_pyg(data: "Data", *, target: str | None, direction: str, weighted: bool) -> Arrays:
     """Return features, edges and weights of PyG data.
 
     Args:
@@ -50,14 +55,14 @@ def arrays_of_pyg(data: Any, *, target: str | None, direction: str, weighted: bo
     return Arrays(features, edges, weights, notes)
 
 
-def _arrays_of_hetero(data: Any, target: str, *, weighted: bool) -> Arrays:
+def _arrays_of_hetero(data: "HeteroData", target: str, *, weighted: bool) -> Arrays:
     features, adjacency, notes = fold_hetero(data, target)
     matrix = adjacency.tocoo()
     edges = np.vstack([matrix.row, matrix.col])
     return Arrays(features, edges, matrix.data if weighted else None, notes)
 
 
-def _weights(data: Any) -> tuple[Any, tuple[str, ...]]:
+def _weights(data: "Data") -> tuple[Tensor | None, tuple[str, ...]]:
     weights = getattr(data, "edge_weight", None)
     attributes = getattr(data, "edge_attr", None)
     if weights is not None or attributes is None:

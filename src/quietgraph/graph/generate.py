@@ -1,12 +1,12 @@
 """Graphs that ship with the library: a real one, and a generator of artificial ones."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph.graph import Graph
+from quietgraph.types import IntArray
 
 _DIGIT_NEIGHBOURS = 8
 
@@ -16,7 +16,7 @@ class LabelledGraph:
     """A graph and the class of each node."""
 
     graph: Graph
-    classes: np.ndarray[Any, np.dtype[np.int64]]  # [nodes]
+    classes: IntArray  # [nodes]
 
 
 def digits_graph() -> LabelledGraph:

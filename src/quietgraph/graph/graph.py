@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 import scipy.sparse
@@ -25,6 +25,10 @@ from quietgraph.graph.from_pyg import arrays_of_pyg
 from quietgraph.graph.sparse import CSR, Features
 from quietgraph.html import facts_html
 
+if TYPE_CHECKING:
+    import networkx as nx
+    from torch_geometric.data import Data
+
 _Value = TypeVar("_Value")
 
 
@@ -40,10 +44,10 @@ class Graph:
     adjacency: CSR  # symmetric, no self-loops; values are the edge weights
     notes: tuple[str, ...] = field(default=())
     # What was computed from this graph: never handed on to another one.
-    _known: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[Hashable, object] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
-    def from_arrays(cls, features: Any, edges: Any, *, weights: Any = None) -> Self:
+    def from_arrays(cls, features: object, edges: object, *, weights: object = None) -> Self:
         """Return the graph of a feature matrix and a list of edges.
 
         Args:
@@ -59,7 +63,7 @@ class Graph:
         return cls(checked, adjacency, notes)
 
     @classmethod
-    def from_scipy(cls, adjacency: Any, features: Any) -> Self:
+    def from_scipy(cls, adjacency: Any, features: object) -> Self:
         """Return the graph of a SciPy adjacency matrix; its values are the edge weights."""
         matrix = scipy.sparse.coo_matrix(adjacency)
         if matrix.shape[0] != matrix.shape[1]:
@@ -74,7 +78,7 @@ class Graph:
     @classmethod
     def from_pyg(
         cls,
-        data: Any,
+        data: object,
         *,
         target: str | None = None,
         direction: str = "ignore",
@@ -95,7 +99,9 @@ class Graph:
         return graph._noting(found.notes)
 
     @classmethod
-    def from_networkx(cls, source: Any, features: Any = "x", *, weight: str | None = None) -> Self:
+    def from_networkx(
+        cls, source: "nx.Graph", features: object = "x", *, weight: str | None = None
+    ) -> Self:
         """Return the graph of a NetworkX graph, nodes in the order of `source.nodes`.
 
         Args:
@@ -119,7 +125,7 @@ class Graph:
 
     @classmethod
     def from_pandas(
-        cls, nodes: Any, edges: Any, *, columns: Mapping[str, str] | None = None
+        cls, nodes: object, edges: object, *, columns: Mapping[str, str] | None = None
     ) -> "Graph":
         """Return the graph of two DataFrames; columns become features as those of files do.
 
@@ -134,7 +140,7 @@ class Graph:
 
         return read_graph(nodes=nodes, edges=edges, columns=columns).graph
 
-    def to_pyg(self) -> Any:
+    def to_pyg(self) -> "Data":
         """Return a PyG `Data` with dense `x`, `edge_index` in both directions and `edge_weight`."""
         from torch_geometric.data import Data  # noqa: PLC0415  (slow to import, rarely needed)
 
@@ -205,8 +211,7 @@ class Graph:
         """Return what `compute` returned when this name was first asked for, and keep it."""
         if name not in self._known:
             self._known[name] = compute()
-        value: _Value = self._known[name]
-        return value
+        return cast("_Value", self._known[name])
 
     def _noting(self, notes: tuple[str, ...]) -> Self:
         return replace(self, notes=(*notes, *self.notes)) if notes else self
@@ -214,7 +219,7 @@ class Graph:
     def _copy_to(self, device: torch.device) -> "Graph":
         return replace(self, features=self.features.to(device), adjacency=self.adjacency.to(device))
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Return sizes by name, for people."""
         sizes = {"nodes": self.num_nodes, "edges": self.num_edges, "features": self.num_features}
         return {**sizes, "edge weights": self.is_weighted}

@@ -7,17 +7,21 @@ over the neighbours of each target node and appended.
 """
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import scipy.sparse as sp
 
 from quietgraph.errors import InvalidGraphError
+from quietgraph.types import AnyArray, SparseMatrix
+
+if TYPE_CHECKING:
+    from torch_geometric.data import HeteroData
 
 NEIGHBOURS: Final = 20  # heaviest meta-path edges that a node keeps
 
 
-def target_type(data: Any, target: str | None = None) -> str:
+def target_type(data: "HeteroData", target: str | None = None) -> str:
     """Return the node type whose nodes are classified: the one named, or the only one with y."""
     if target is not None and target not in data.node_types:
         raise InvalidGraphError(
@@ -33,8 +37,8 @@ def target_type(data: Any, target: str | None = None) -> str:
 
 
 def fold_hetero(
-    data: Any, target: str, *, neighbours: int = NEIGHBOURS
-) -> tuple[Any, Any, tuple[str, ...]]:
+    data: "HeteroData", target: str, *, neighbours: int = NEIGHBOURS
+) -> tuple[AnyArray, SparseMatrix, tuple[str, ...]]:
     """Return features [nodes, columns], adjacency and notes of the folded graph.
 
     Args:
@@ -64,7 +68,7 @@ def fold_hetero(
     return np.hstack(features), adjacency.tocsr(), tuple(notes)
 
 
-def _relations(data: Any, target: str) -> Iterator[tuple[str, str, Any]]:
+def _relations(data: "HeteroData", target: str) -> Iterator[tuple[str, str, SparseMatrix]]:
     """Yield other type, name and matrix [target nodes, other nodes] of what the target joins.
 
     A relation and its reverse count once: what joins the same pairs is the same.
@@ -86,7 +90,7 @@ def _relations(data: Any, target: str) -> Iterator[tuple[str, str, Any]]:
             yield kind, relation, matrix
 
 
-def _heaviest(matrix: Any, count: int) -> Any:
+def _heaviest(matrix: SparseMatrix, count: int) -> SparseMatrix:
     """Return the symmetric matrix of the heaviest entries of each row."""
     rows, columns, values = [], [], []
     for row in range(matrix.shape[0]):

@@ -2,15 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, Protocol, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 import scipy.sparse
 import torch
 from torch import Tensor
 
+from quietgraph.types import AnyArray, Context, Matrix, SparseMatrix
+
 _SPARSE_BELOW: Final = 0.15  # fraction of non-zeros under which a sparse product is the faster one
 SPARSE_FROM: Final = 64  # columns from which sparsity is worth its bookkeeping
+
+
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,10 +30,15 @@ class CSR:
     values: Tensor  # [entries] float
     shape: tuple[int, int]
     # What depends on the structure alone: computed once, shared by all `with_values` of a matrix.
-    _known: dict[str, Any] = field(default_factory=dict, repr=False)
+    _known: dict[str, object] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def from_scipy(cls, matrix: Any, *, dtype: torch.dtype = torch.float32) -> Self:
+    def from_scipy(
+        cls,
+        matrix: Any,
+        *,
+        dtype: torch.dtype = torch.float32,
+    ) -> Self:
         """Return the same matrix with duplicates summed and explicit zeros removed."""
         csr = scipy.sparse.csr_matrix(matrix, copy=True)
         csr.sum_duplicates()
@@ -43,7 +53,7 @@ class CSR:
             shape=(int(csr.shape[0]), int(csr.shape[1])),
         )
 
-    def to_scipy(self) -> Any:
+    def to_scipy(self) -> SparseMatrix:
         """Return a `scipy.sparse.csr_matrix` that shares no memory with a device."""
         parts = (self.values, self.columns, self.row_pointer)
         return scipy.sparse.csr_matrix(
@@ -58,25 +68,23 @@ class CSR:
     @property
     def row_counts(self) -> Tensor:
         """Stored entries of each row [rows] int64."""
-        counts: Tensor = self._once("row counts", lambda: self.row_pointer.diff().long())
-        return counts
+        return self._once("row counts", lambda: self.row_pointer.diff().long())
 
     @property
     def rows(self) -> Tensor:
         """Row of each entry [entries] int64."""
-        rows: Tensor = self._once("rows", self._find_rows)
-        return rows
+        return self._once("rows", self._find_rows)
 
-    def _once(self, name: str, compute: Callable[[], Any]) -> Any:
+    def _once(self, name: str, compute: Callable[[], _Value]) -> _Value:
         if name not in self._known:
             self._known[name] = compute()
-        return self._known[name]
+        return cast("_Value", self._known[name])
 
     def _find_rows(self) -> Tensor:
         every = torch.arange(self.shape[0], device=self.values.device)
         return torch.repeat_interleave(every, self.row_counts)
 
-    def _find_transpose(self) -> tuple[Tensor, Tensor, Tensor, dict[str, Any]]:
+    def _find_transpose(self) -> tuple[Tensor, Tensor, Tensor, dict[str, object]]:
         """Return the order of the entries in the transpose, its row pointer and its columns."""
         columns, pointer = self.columns.cpu().numpy(), self.row_pointer.cpu().numpy()
         places = np.arange(len(columns), dtype=pointer.dtype)
@@ -127,7 +135,18 @@ class CSR:
         )
 
 
+class MatrixContext(Context, Protocol):
+    """The context of an autograd function with a sparse matrix."""
+
+    matrix: CSR
+
+
 Features: TypeAlias = Tensor | CSR  # [nodes, features] float32, dense or sparse
+
+
+def as_dense(matrix: Matrix) -> AnyArray:
+    """Return a matrix that may be one of SciPy as a NumPy array."""
+    return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
 
 
 def is_sparse(filled: int, size: int, width: int) -> bool:

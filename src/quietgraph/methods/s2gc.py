@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +20,7 @@ from quietgraph.graph import Features, Graph
 from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.supervised import label_loss, validation_score
 from quietgraph.methods.base.task import Fitted, Task
-from quietgraph.params import param
+from quietgraph.params import Presets, Settings, param
 from quietgraph.types import Embeddings, Scores
 
 _DECAYS = (1e-6, 1e-5, 1e-4, 1e-3)
@@ -37,9 +37,9 @@ class S2GC(NodeClassifier):
 
     citation: ClassVar[str] = "Zhu and Koniusz: Simple spectral graph convolution. ICLR 2021."
     takes_weights: ClassVar[bool] = True
-    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "steps": 6}
+    quick: ClassVar[Settings] = {"epochs": 6, "steps": 6}
     cora_seconds: ClassVar[float] = 1
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
+    presets: ClassVar[Presets] = {
         "citeseer": {"weight_decay": 1e-4, "epochs": 150},
         "pubmed": {"weight_decay": 2e-5},
         "coauthor-cs": _OTHERS,

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -79,7 +80,7 @@ def seal(folder: Path) -> None:
     (folder / _FACTS).write_text(json.dumps(facts, indent=1), encoding="utf-8")
 
 
-def _checksum(folder: Path, facts: dict[str, Any]) -> str:
+def _checksum(folder: Path, facts: Mapping[str, object]) -> str:
     plain = {name: value for name, value in facts.items() if name != _CHECKSUM}
     digest = hashlib.blake2b(json.dumps(plain, sort_keys=True).encode(), digest_size=16)
     with (folder / _TENSORS).open("rb") as file:
@@ -145,7 +146,7 @@ def _check_tensors(tensors: dict[str, Tensor], classes: int) -> None:
         raise ValueError("labels are no classes")
 
 
-def _method_of(facts: dict[str, Any], folder: Path) -> type[NodeClassifier]:
+def _method_of(facts: Mapping[str, object], folder: Path) -> type[NodeClassifier]:
     if str(facts["method"]) not in METHODS:
         raise UnreadableFileError(
             f"{folder} holds a model of {facts['method']}, which is not registered. "
@@ -155,7 +156,7 @@ def _method_of(facts: dict[str, Any], folder: Path) -> type[NodeClassifier]:
 
 
 def _checked(
-    method: type[NodeClassifier], facts: dict[str, Any], folder: Path
+    method: type[NodeClassifier], facts: Mapping[str, object], folder: Path
 ) -> type[NodeClassifier]:
     if facts["method"] != method_name(method) and facts.get("class") != class_path(method):
         raise UnreadableFileError(
@@ -185,14 +186,14 @@ def _restore(model: NodeClassifier, facts: dict[str, Any], tensors: dict[str, An
     annotators = facts.get("annotators")
     if annotators is not None:
         arrays = {name: rows.numpy() for name, rows in _named(tensors, "consensus.").items()}
-        model.consensus_ = restore_consensus(arrays, annotators)
+        model.consensus_ = restore_consensus(arrays, annotators, len(model.scores_), model.classes_)
     empty = _featureless(len(tensors["labels"]))
     masks = (tensors["labels"], tensors["train"], tensors["validation"])
     verified = tensors.get("verified")
     model.task_ = Task(empty, *masks, len(model.classes_), model.seed, verified=verified)
 
 
-def _named(tensors: dict[str, Any], prefix: str) -> dict[str, Any]:
+def _named(tensors: Mapping[str, object], prefix: str) -> dict[str, Any]:
     """Return the tensors with a prefix, by the rest of their names."""
     return {
         name.removeprefix(prefix): value

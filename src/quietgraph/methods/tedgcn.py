@@ -1,7 +1,7 @@
 """TEDGCN: a graph convolution whose depth is one trainable real number."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import torch
 import torch.nn.functional as F
@@ -19,7 +19,7 @@ from quietgraph.graph import Graph
 from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.supervised import label_loss, validation_score
 from quietgraph.methods.base.task import Fitted, Task
-from quietgraph.params import param
+from quietgraph.params import Settings, param
 from quietgraph.types import Embeddings, Scores
 
 _TRIAL_SHARE = 5  # a trial of a start has this part of the epochs
@@ -67,7 +67,7 @@ class TEDGCN(NodeClassifier):
         "Yan et al.: From trainable negative depth to edge heterophily in graphs. NeurIPS 2023."
     )
     takes_weights: ClassVar[bool] = True
-    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "hidden": 16, "initial_depth": 1.0}
+    quick: ClassVar[Settings] = {"epochs": 6, "hidden": 16, "initial_depth": 1.0}
     cora_seconds: ClassVar[float] = 20
 
     hidden: int = param(128, "width of the hidden layer", low=1)

@@ -62,16 +62,20 @@ class Results:
     def summaries(
         self, kind: str, runs: Iterable[Run], metric: str
     ) -> dict[tuple[str, str, str], Summary]:
-        """Return mean and failures by (dataset, variant, noise)."""
+        """Return mean and failures by (dataset, variant, noise).
+
+        Rows with a true column `old`, of a method that has changed since, are called so.
+        """
         frame = self.of(kind, runs)
         if frame.empty:
             return {}
         if metric not in frame.columns:  # all of them failed
             frame = frame.assign(**{metric: float("nan")})
-        return {
-            (line["dataset"], line["method"], line["noise"]): _summary(line)
-            for line in summarise(frame, metric).to_dict("records")
-        }
+        old = frame[frame["old"]] if "old" in frame.columns else frame[:0]
+        places = set(zip(old["dataset"], old["method"], old["noise"], strict=True))
+        lines = summarise(frame, metric).to_dict("records")
+        cells = {(line["dataset"], line["method"], line["noise"]): line for line in lines}
+        return {place: _summary(line, is_old=place in places) for place, line in cells.items()}
 
 
 ABSENT: Final = Summary(None, NOT_RUN)
@@ -111,9 +115,9 @@ def _read(path: Path) -> pd.DataFrame:
         return opened.to_frame()
 
 
-def _summary(line: dict[Any, Any]) -> Summary:
+def _summary(line: dict[Any, Any], *, is_old: bool = False) -> Summary:
     failures, n = int(line["failures"]), int(line["n"])
-    words = f"failed: {failures}" if failures else ""
+    words = ", ".join(["old"] * is_old + [f"failed: {failures}"] * bool(failures))
     if not n:
         return Summary(None, words)
     spread = float(line["std"]) if n > 1 else None

@@ -8,7 +8,8 @@ from typing import Final
 from quietgraph.bench.grid import parse_seeds
 from quietgraph.bench.protocol import Run
 from quietgraph.data.datasets import describe
-from quietgraph.errors import UnknownNameError
+from quietgraph.data.noise_setting import parse_noise
+from quietgraph.errors import UnknownNameError, UnreadableFileError
 from quietgraph.methods import get_method
 from quietgraph.paper.comparison import NOT_HERE, NOT_RUN
 
@@ -53,16 +54,20 @@ class Scope:
         """Return the scope of a target with draws of its own; those asked for come first."""
         return self if self.is_asked else replace(self, seeds=usual)
 
-    def datasets(self, extent: Extent) -> tuple[str, ...]:
+    def datasets(self, extent: Extent, *, stands_in: bool = True) -> tuple[str, ...]:
         """Return the datasets of a table; a smoke without their files takes the stand-in."""
         names = extent.of(self.budget)
-        if self.budget == "smoke" and not any(map(self.is_here, names)):
+        if stands_in and self.budget == "smoke" and not any(map(self.is_here, names)):
             return (STAND_IN,)
         return names
 
     def is_here(self, dataset: str) -> bool:
         """Whether the files of a dataset are here."""
         return describe(dataset, data_root=self.data_root).available
+
+    def noise(self, text: str) -> str | None:
+        """Return the canonical text of a noise setting, None where its file is not here."""
+        return _canonical(text)
 
     def can_run(self, runs: Iterable[Run]) -> tuple[Run, ...]:
         """Return the runs on datasets that are here; results of others may still be shown."""
@@ -99,6 +104,14 @@ class Scope:
         if not self.is_here("cora"):
             words += f"; the files of the real datasets are not here, so {STAND_IN} stands in"
         return [f"{words}."]
+
+
+@cache
+def _canonical(noise: str) -> str | None:
+    try:
+        return str(parse_noise(noise))
+    except UnreadableFileError:
+        return None
 
 
 def make_scope(

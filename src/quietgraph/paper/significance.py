@@ -75,7 +75,7 @@ def is_tested(row: str) -> bool:
     return row.partition(":")[0] in PAPER
 
 
-def _tests(table: AccuracyTable, scope: Scope, results: Results) -> dict[Any, Any]:
+def _tests(table: AccuracyTable, scope: Scope, results: Results) -> dict[object, object]:
     """Return the tests of a table by (dataset, noise, variant)."""
     frame = results.of("accuracy", table.runs(scope))
     frame = frame[frame["noise"] != "none"]

@@ -4,13 +4,16 @@ from typing import Final, Protocol
 
 from quietgraph.errors import UnknownNameError
 from quietgraph.paper.accuracy import (
+    ANNOTATOR,
     CLASSIFICATION,
     CLASSIFICATION_MORE,
     CLASSIFIERS,
     HETEROPHILIC,
+    REAL_LABELS,
     SENSITIVITY,
 )
 from quietgraph.paper.comparison import Comparison
+from quietgraph.paper.controls import CONTROL_TABLE
 from quietgraph.paper.facts import CROSS_VALIDATION, DATASET_STATISTICS
 from quietgraph.paper.rank import RANK
 from quietgraph.paper.results import Needs, Results
@@ -62,6 +65,9 @@ _IN_ORDER: Final[tuple[Target, ...]] = (
     CLASSIFIERS,
     P_VALUES,
     SENSITIVITY,
+    REAL_LABELS,
+    ANNOTATOR,
+    CONTROL_TABLE,
 )
 TARGETS: Final = {each.target: each for each in _IN_ORDER}
 

@@ -1,16 +1,15 @@
 """Predictions beside the labels that they are scored against."""
 
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import pandas as pd
 
 from quietgraph.report.fit_run import FitRun
-from quietgraph.types import UNKNOWN
+from quietgraph.types import UNKNOWN, AnyArray
 
 _MOST_CLASSES: Final = 30  # a larger table is no longer readable
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,13 +20,16 @@ class Answers:
         source: Which labels these are, in words.
         labels: Of the scored nodes, as text [scored].
         predicted: The predicted label of each, as text [scored].
-        confidence: Its probability [scored].
+        confidence: Its calibrated probability [scored].
+        expected: Probability that it agrees with the label under the estimated noise [scored];
+            None where the labels are clean.
     """
 
     source: str
-    labels: _Array
-    predicted: _Array
-    confidence: _Array
+    labels: AnyArray
+    predicted: AnyArray
+    confidence: AnyArray
+    expected: AnyArray | None = None
 
     def confusion(self) -> pd.DataFrame | None:
         """Return how often each label (row) got each answer (column); None with too many."""
@@ -49,16 +51,18 @@ def answers(run: FitRun) -> Answers:
         codes = model.task_.labels.cpu().numpy()
         scored = codes != UNKNOWN
         labels, words = model.classes_[codes[scored]], "observed labels that a fit did not see"
-        probabilities = np.asarray(model.out_of_fold_)[scored]
+        probabilities = model.calibrated_out_of_fold()[scored]
     else:
         scored = run.observation.split.test.numpy()
         labels, words = run.reference.codes.numpy()[scored], "clean labels of the test nodes"
         probabilities = model.predict_proba()[scored]
     best = probabilities.argmax(axis=1)
-    return Answers(words, _texts(labels), _texts(model.classes_[best]), probabilities.max(axis=1))
+    predicted, confidence = _texts(model.classes_[best]), probabilities.max(axis=1)
+    expected = None if run.reference is not None else model.expected_agreement()[scored]
+    return Answers(words, _texts(labels), predicted, confidence, expected)
 
 
-def _texts(values: _Array) -> _Array:
+def _texts(values: AnyArray) -> AnyArray:
     return np.array([str(value) for value in values], dtype=object)
 
 

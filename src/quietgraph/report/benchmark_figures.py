@@ -17,6 +17,7 @@ from quietgraph.errors import InvalidParameterError, UnknownNameError
 from quietgraph.files import write_file
 from quietgraph.report.svg import to_svg
 from quietgraph.report.tables import split_noise
+from quietgraph.types import AnyArray
 
 # Okabe and Ito's colours, which people with any kind of colour vision distinguish; an olive stands
 # for their yellow, too pale on white. Marker and dashes differ too: colour never speaks alone.
@@ -162,7 +163,7 @@ def _label_outside(figure: Figure, panels: Any, metric: str) -> None:
     figure.legend(handles, names, loc="outside right upper", frameon=False)
 
 
-def _alike(ranks: np.ndarray[Any, Any], critical: float) -> list[tuple[int, int]]:
+def _alike(ranks: AnyArray, critical: float) -> list[tuple[int, int]]:
     """Return the longest runs (first, last) of sorted ranks without a significant difference."""
     groups: list[tuple[int, int]] = []
     for first, rank in enumerate(ranks):
@@ -172,7 +173,7 @@ def _alike(ranks: np.ndarray[Any, Any], critical: float) -> list[tuple[int, int]
     return groups
 
 
-def _levels(groups: list[tuple[int, int]], ranks: np.ndarray[Any, Any], *, gap: float) -> list[int]:
+def _levels(groups: list[tuple[int, int]], ranks: AnyArray, *, gap: float) -> list[int]:
     """Return a level for each bar, the first on which it keeps clear of the bars before it."""
     levels: list[int] = []
     ends: list[float] = []  # where the last bar of each level ends

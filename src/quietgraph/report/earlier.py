@@ -7,11 +7,15 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from quietgraph.errors import UnreadableFileError
+from quietgraph.errors import UnreadableFileError, UnwritablePathError
 from quietgraph.report.run_files import DECISIONS_FILE, SUSPECTS_FILE, VERIFIED_FILE
 
 _FOLDER: Final = "earlier-"  # and a number
 _WAIT_SECONDS: Final = 30.0
+_UNWRITABLE: Final = {
+    *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY),
+    *(sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
+}
 
 
 @contextmanager
@@ -54,22 +58,22 @@ def _numbers(folder: Path) -> list[int]:
 
 @contextmanager
 def _moved_store(old: Path, new: Path) -> Iterator[None]:
-    """Copy a store of decisions, and let nobody write to the old one from then on."""
-    if not has_decisions(old):
+    """Copy a store of decisions, and let nobody write to the old one inside the block.
+
+    Who waits to write does so afterwards, sees that the file is another one by then, and writes
+    to that (`DecisionStore.add`).
+    """
+    if not old.is_file():
         yield
         return
     with closing(sqlite3.connect(old, timeout=_WAIT_SECONDS, isolation_level=None)) as store:
-        store.execute("BEGIN IMMEDIATE")
-        with _explained(old), closing(sqlite3.connect(new)) as copy:
-            # Row by row: a backup would wait for the transaction that keeps writers out.
-            copy.executescript("\n".join(_statements(store)))
-        try:
-            yield
-        except BaseException:
-            store.execute("ROLLBACK")
-            raise
-        store.execute("DROP TABLE decision")  # who waited to write gets an error and tries again
-        store.execute("COMMIT")
+        with _explained(old):
+            store.execute("BEGIN IMMEDIATE")
+            if _holds_any(store):
+                with closing(sqlite3.connect(new)) as copy:
+                    # Row by row: a backup would wait for the transaction that keeps writers out.
+                    copy.executescript("\n".join(_statements(store)))
+        yield
 
 
 def _statements(store: sqlite3.Connection) -> Iterator[str]:
@@ -87,8 +91,12 @@ def has_decisions(path: Path) -> bool:
         ((state, *_), *_) = store.execute("PRAGMA quick_check(1)")
         if state != "ok":
             raise sqlite3.DatabaseError(state)
-        names = store.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-        return bool(names and store.execute("SELECT count(*) FROM decision").fetchone()[0])
+        return _holds_any(store)
+
+
+def _holds_any(store: sqlite3.Connection) -> bool:
+    names = store.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    return bool(names and store.execute("SELECT count(*) FROM decision").fetchone()[0])
 
 
 @contextmanager
@@ -96,6 +104,12 @@ def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+        if code in _UNWRITABLE:
+            raise UnwritablePathError(
+                f"the decisions of {path} cannot be copied ({error}), so the run is not replaced. "
+                "Make room, or choose another folder with --out."
+            ) from error
         raise UnreadableFileError(
             f"{path} is damaged ({error}) and may hold decisions, so the run is not replaced. "
             "Move that file away, or choose another folder with --out."

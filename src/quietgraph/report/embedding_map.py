@@ -3,7 +3,8 @@
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+
+from quietgraph.types import Float32Array, FloatArray
 
 _DIRECTIONS: Final = 32  # kept before anything is placed
 _ANCHORS: Final = 800  # nodes that t-SNE places; the others follow them
@@ -13,10 +14,10 @@ _NEAREST: Final = 4  # anchors that a node is placed between
 _SAME: Final = 1e-6  # embeddings spread less than this are all the same
 _BLOCK: Final = 2048
 
-Places = NDArray[np.float64]  # [nodes, 2], within the unit square
+Places = FloatArray  # [nodes, 2], within the unit square
 
 
-def place_nodes(embeddings: NDArray[np.float32], *, generator: np.random.Generator) -> Places:
+def place_nodes(embeddings: Float32Array, *, generator: np.random.Generator) -> Places:
     """Return a place for every node, so that similar embeddings are close [nodes, 2].
 
     t-SNE places at most 800 drawn nodes by their main directions, every other node goes between
@@ -36,17 +37,17 @@ def place_nodes(embeddings: NDArray[np.float32], *, generator: np.random.Generat
     return _to_unit_square(places)
 
 
-def main_directions(embeddings: NDArray[np.float32], count: int) -> NDArray[np.float64]:
+def main_directions(embeddings: Float32Array, count: int) -> FloatArray:
     """Return the normalised rows along their main directions [nodes, at least 2, at most count]."""
     rows = np.asarray(embeddings, dtype=np.float64)
     rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
     rows = rows - rows.mean(axis=0)
     vectors = np.linalg.eigh(rows.T @ rows)[1][:, ::-1]  # d x d, never nodes x nodes
-    kept: NDArray[np.float64] = rows @ vectors[:, :count]
+    kept: FloatArray = rows @ vectors[:, :count]
     return np.pad(kept, ((0, 0), (0, max(0, 2 - kept.shape[1]))))
 
 
-def _tsne(rows: NDArray[np.float64], *, seed: int) -> Places:
+def _tsne(rows: FloatArray, *, seed: int) -> Places:
     from sklearn.manifold import TSNE  # noqa: PLC0415  (slow to import)
 
     perplexity = min(30.0, (len(rows) - 1) / 3)
@@ -55,9 +56,7 @@ def _tsne(rows: NDArray[np.float64], *, seed: int) -> Places:
     return np.asarray(method.fit_transform(rows.astype(np.float32)), dtype=np.float64)
 
 
-def _between(
-    rows: NDArray[np.float64], anchors: NDArray[np.float64], placed: Places
-) -> NDArray[np.float64]:
+def _between(rows: FloatArray, anchors: FloatArray, placed: Places) -> FloatArray:
     """Return each row's place: the mean of its nearest anchors' places, near ones counting more."""
     lengths = (anchors**2).sum(axis=1)
     places = np.empty((len(rows), 2))

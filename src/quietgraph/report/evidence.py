@@ -1,13 +1,13 @@
 """What a reviewer sees of a node: its own columns, and its neighbours with their labels."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-import numpy as np
 import pandas as pd
 import torch
 
@@ -15,15 +15,15 @@ from quietgraph.data.observation import Observation
 from quietgraph.graph import CSR
 from quietgraph.graph.io.node_table import read_node_table
 from quietgraph.graph.io.raw import id_key
-from quietgraph.types import UNKNOWN
+from quietgraph.types import UNKNOWN, AnyArray
 
 _MAX_TEXT: Final = 12_000  # characters of a cell that are kept for the review
 _MAX_NODE: Final = 24_000  # characters of all cells of a node
 _MAX_TITLE: Final = 80  # of a neighbour's title
+_LONG_FRACTION: Final = re.compile(r"-?(0|[1-9]\d{0,5})\.\d{7,}")  # no code with zeros in front
 _MAX_COLUMNS: Final = 60
 _MAX_NEIGHBOURS: Final = 12  # with the heaviest edges
 _MAX_FEATURES: Final = 12  # the largest ones, of nodes without columns
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Evidence:
         understood = self.observation.understood
         return understood.label_column if understood else None
 
-    def describe(self, nodes: _Array) -> Iterator[str]:
+    def describe(self, nodes: AnyArray) -> Iterator[str]:
         """Yield what is known of some nodes, one JSON object each."""
         titles = self._titles()
         for node in nodes.tolist():
@@ -99,7 +99,7 @@ class Evidence:
             return self._features(node)
         hidden = {self.id_column, self.label_column}
         row = self.table.iloc[node]
-        shown = [(str(name), str(row[name])) for name in self.table.columns if name not in hidden]
+        shown = [(str(name), _said(str(row[name]))) for name in row.index if name not in hidden]
         found, room = [], _MAX_NODE
         for name, text in shown[:_MAX_COLUMNS]:
             if text and room > 0:
@@ -146,6 +146,11 @@ def shortened(line: str, *, text: int, neighbours: int) -> dict[str, Any]:
     known["columns"] = [(name, _cut(value, text)) for name, value in known["columns"]]
     known["neighbours"] = known["neighbours"][:neighbours]
     return known
+
+
+def _said(cell: str) -> str:
+    """Return a cell as people read it: of a number with a long fraction the first six digits."""
+    return f"{float(cell):.6g}" if _LONG_FRACTION.fullmatch(cell) else cell
 
 
 def _cut(text: str, length: int) -> str:

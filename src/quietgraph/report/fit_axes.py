@@ -1,13 +1,15 @@
 """Drawings of one fit on given axes, for the report and for `quietgraph.plots`."""
 
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
 
+from quietgraph.classify.quality import Coverage
 from quietgraph.embed import History
-from quietgraph.report.theory_axes import COLOURS
+from quietgraph.report.theory_axes import COLOURS, LineStyle
+from quietgraph.types import AnyArray
 
 _DASHES: Final = ("-", "--", "-.", ":")
 
@@ -23,7 +25,13 @@ def draw_training(axes: Axes, history: History) -> None:
 
 
 def draw_calibration(
-    axes: Axes, confidence: NDArray[Any], right: NDArray[Any], *, bins: int = 10, ink: str = "0.3"
+    axes: Axes,
+    confidence: AnyArray,
+    right: AnyArray,
+    *,
+    expected: AnyArray | None = None,
+    bins: int = 10,
+    ink: str = "0.3",
 ) -> None:
     """Draw how often a prediction is right against its confidence.
 
@@ -31,6 +39,8 @@ def draw_calibration(
         axes: To draw on.
         confidence: Probability of each prediction [scored].
         right: Whether it agrees with the label it is scored against [scored].
+        expected: Probability that it agrees with a label that may be wrong [scored]; None where
+            the labels are right.
         bins: Equal parts that confidence is cut into; a dot's area says how many nodes are in it.
         ink: Colour of the diagonal.
     """
@@ -38,14 +48,28 @@ def draw_calibration(
     part = np.minimum((confidence * bins).astype(int), bins - 1)
     counts = np.bincount(part, minlength=bins)
     filled = counts > 0
-    mean = np.bincount(part, weights=confidence, minlength=bins)[filled] / counts[filled]
-    hits = np.bincount(part, weights=right, minlength=bins)[filled] / counts[filled]
+
+    def mean_of(values: AnyArray) -> AnyArray:
+        return np.bincount(part, weights=values, minlength=bins)[filled] / counts[filled]
+
+    mean, hits = mean_of(confidence), mean_of(right)
     axes.plot(mean, hits, label="this model", **line_style(0))
+    if expected is not None:
+        axes.plot(mean, mean_of(expected), label="expected at this noise", **line_style(1))
     sizes = 12 + 140 * counts[filled] / max(1, counts.max())
     axes.scatter(mean, hits, s=sizes, color=COLOURS[0], alpha=0.75, linewidths=0)
     axes.set(xlabel="confidence", ylabel="fraction that agrees", xlim=(0, 1.05), ylim=(0, 1.08))
 
 
-def line_style(index: int) -> dict[str, Any]:
+def draw_coverage(axes: Axes, points: Sequence[Coverage]) -> None:
+    """Draw agreement and estimated accuracy of the most confident predictions, out of fold."""
+    across = [point.coverage for point in points]
+    estimated = [point.estimated_accuracy for point in points]
+    axes.plot(across, estimated, label="estimated accuracy", **line_style(1))
+    axes.plot(across, [point.agreement for point in points], label="agreement", **line_style(0))
+    axes.set(xlabel="fraction of labelled nodes answered", ylabel="fraction", xlim=(0, 1.05))
+
+
+def line_style(index: int) -> LineStyle:
     """Return colour and dashes of a line, distinguishable also in print."""
     return {"color": COLOURS[index % 4], "linestyle": _DASHES[index % 4], "linewidth": 1.8}

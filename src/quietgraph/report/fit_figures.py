@@ -1,14 +1,15 @@
 """Pictures of one fit, as SVG that follows the page's light or dark colours."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
+from quietgraph.classify.quality import Coverage
 from quietgraph.diagnose import BoundTerms, Diagnosis
 from quietgraph.embed import History
-from quietgraph.report.fit_axes import draw_calibration, draw_training
+from quietgraph.report.fit_axes import draw_calibration, draw_coverage, draw_training
 from quietgraph.report.svg import to_svg
 from quietgraph.report.theory_axes import (
     BLUE,
@@ -20,6 +21,7 @@ from quietgraph.report.theory_axes import (
     draw_projections,
     draw_spectrum,
 )
+from quietgraph.types import AnyArray
 
 _INK = "#123456"  # replaced by the page's own text colour
 _THEMED = {RED: "--line-red", BLUE: "--line-blue"} | {
@@ -41,10 +43,19 @@ def spectra(diagnosis: Diagnosis) -> str:
     return _finish(figure, axes)
 
 
-def calibration_curve(confidence: NDArray[Any], right: NDArray[Any]) -> str:
+def calibration_curve(
+    confidence: AnyArray, right: AnyArray, expected: AnyArray | None = None
+) -> str:
     """Return how often a prediction is right against its confidence."""
     figure, axes = _canvas()
-    draw_calibration(axes, confidence, right, ink=_INK)
+    draw_calibration(axes, confidence, right, expected=expected, ink=_INK)
+    return _finish(figure, axes)
+
+
+def coverage_curve(points: Sequence[Coverage]) -> str:
+    """Return accuracy against the fraction that is answered where `predict` abstains."""
+    figure, axes = _canvas()
+    draw_coverage(axes, points)
     return _finish(figure, axes)
 
 

@@ -13,11 +13,14 @@ from quietgraph.bench.protocol import versions
 from quietgraph.bench.variant import settings_words
 from quietgraph.data.noise_setting import NoiseSetting
 from quietgraph.data.observation import Observation, Reference
+from quietgraph.graph import Graph
 from quietgraph.graph.io import Corrections
 from quietgraph.graph.io.raw import id_key
 from quietgraph.methods import NodeClassifier, method_name
 from quietgraph.report.evidence import Evidence
-from quietgraph.report.run_files import shown_path
+from quietgraph.report.run_files import shown_noise, shown_path
+from quietgraph.report.shared_rows import WholeFit
+from quietgraph.types import AnyArray, BoolArray, IntArray
 
 LONGEST_QUEUE: Final = 5_000  # labels to review
 _REVIEWER: Final = "reviewer"
@@ -41,9 +44,10 @@ class FitRun:
     beside: dict[NodeClassifier, dict[str, float]]  # other models on the same labels
     command: str
     decisions: Corrections = field(default_factory=lambda: Corrections(Path(), {}))  # of people
+    whole: WholeFit | None = None  # of which model and observation are some nodes, where they are
 
     @property
-    def wrong(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def wrong(self) -> BoolArray:
         """Labels that are known to be wrong [nodes]; of own data none is known to be."""
         if self.reference is None:
             return np.zeros(self.observation.graph.num_nodes, dtype=bool)
@@ -60,9 +64,19 @@ class FitRun:
 
     @cached_property
     def evidence(self) -> Evidence:
-        """What a reviewer sees of nodes."""
-        source = self.source if self.reference is None else ""
-        return Evidence(self.observation, [str(one) for one in self.model.predict()], source)
+        """What a reviewer sees of nodes of the graph."""
+        if self.whole is None:
+            return self.evidence_of_sample
+        return Evidence(self.whole.observation, self.whole.predicted, self._own_source())
+
+    @cached_property
+    def evidence_of_sample(self) -> Evidence:
+        """What is known of the nodes of this run, which are all nodes but of large graphs."""
+        predicted = [str(one) for one in self.model.predict()]
+        return Evidence(self.observation, predicted, self._own_source())
+
+    def _own_source(self) -> str:
+        return self.source if self.reference is None else ""
 
     @cached_property
     def queue(self) -> pd.DataFrame:
@@ -83,18 +97,26 @@ class FitRun:
         order = np.concatenate([self._asked_next(table["node"].to_numpy()), *places])
         return table.iloc[pd.unique(order)[:LONGEST_QUEUE]]
 
-    def _asked_next(self, nodes: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def _asked_next(self, nodes: AnyArray) -> IntArray:
         """Return the places of the nodes whose answers are to be given again first."""
         nodes = nodes.copy()  # pandas lends it for reading only
         if self.model.consensus_ is None or not len(nodes):
             return np.zeros(0, dtype=np.int64)
-        asked = self.model.next_labels(_SHORTEST_QUEUE, annotator=_REVIEWER, among=nodes)["node"]
-        return np.asarray(pd.Index(nodes).get_indexer(asked), dtype=np.int64)
+        asked = self.model.next_labels(_SHORTEST_QUEUE, annotator=_REVIEWER, among=nodes)
+        places = pd.Index(nodes).get_indexer(pd.Index(asked["node"]))
+        return np.asarray(places, dtype=np.int64)
 
     @cached_property
     def evidence_lines(self) -> list[str]:
         """What is known of each node of the queue, one JSON object each."""
-        return list(self.evidence.describe(self.queue["node"].to_numpy()))
+        nodes = self.queue["node"].to_numpy()
+        nodes = nodes if self.whole is None else self.whole.nodes.numpy()[nodes]
+        return list(self.evidence.describe(nodes))
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of all nodes."""
+        return (self.observation if self.whole is None else self.whole.observation).graph
 
     def comparison(self) -> list[dict[str, Any]]:
         """Return one row of scores per fitted method, this one first."""
@@ -146,14 +168,14 @@ class FitRun:
 
     def facts(self) -> dict[str, Any]:
         """Return everything that made this run and came of it, as plain JSON values."""
-        graph, table = self.observation.graph, self.suspects
+        graph, table = self.graph, self.suspects
         understood = self.observation.understood
         return {
             "source": shown_path(self.source),
             "method": method_name(type(self.model)),
             "parameters": self.model.get_params(),
             "settings": self.settings(self.model),
-            "noise": str(self.noise),
+            "noise": shown_noise(str(self.noise)),
             "seed": self.model.seed,
             "command": self.command,
             "data": {

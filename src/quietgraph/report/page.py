@@ -18,6 +18,7 @@ from quietgraph.report.fit_figures import (
     bound_terms_curves,
     calibration_curve,
     concentrations,
+    coverage_curve,
     follow_theme,
     projections,
     spectra,
@@ -95,7 +96,8 @@ def _figures(run: FitRun, diagnosis: Diagnosis | None, scored: Answers) -> dict[
     """Return the pictures by title; those that need clean labels only where these are known."""
     right = scored.labels == scored.predicted
     shown = {
-        "Calibration": calibration_curve(scored.confidence, right),
+        "Calibration": calibration_curve(scored.confidence, right, scored.expected),
+        "Coverage": coverage_curve(run.model.quality().coverage),
         "Training": training_curves(run.model.history_),
     }
     if diagnosis is None:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -14,13 +14,13 @@ from quietgraph.report.evidence import shortened
 from quietgraph.report.fit_run import FitRun
 from quietgraph.report.run_files import VERIFIED_FILE, next_command
 from quietgraph.rng import numpy_generator
+from quietgraph.types import AnyArray
 
 MAX_POINTS: Final = 20_000  # nodes on the map
 _MAX_ID_BYTES: Final = 1_000_000  # of all ids together: the page stays below 3 MB
 _MAX_DETAIL_BYTES: Final = 1_000_000  # of columns and neighbours that are in the page itself
 _DETAIL: Final = {"text": 400, "neighbours": 6}
 _GRID: Final = 4095  # places on the map are whole numbers up to this
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 def page_data(run: FitRun) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def page_data(run: FitRun) -> dict[str, Any]:
             for one in run.decisions.decisions.values()
         ],
         "next": next_command(run.command, VERIFIED_FILE),
-        "nodes": run.observation.graph.num_nodes,
+        "nodes": run.graph.num_nodes,
         "more": len(run.suspects) > len(queue),
     }
     # The decisions that a browser keeps belong to this table of suspects and to no other.
@@ -46,7 +46,7 @@ def page_data(run: FitRun) -> dict[str, Any]:
     return {"run": digest, **data}
 
 
-def _details(lines: list[str]) -> list[dict[str, Any]]:
+def _details(lines: list[str]) -> list[dict[str, object]]:
     """Return columns and neighbours of the first suspects, as many as fit into the page."""
     found: list[dict[str, Any]] = []
     size = 0
@@ -59,13 +59,13 @@ def _details(lines: list[str]) -> list[dict[str, Any]]:
     return found
 
 
-def script_json(value: Any) -> str:
+def script_json(value: object) -> str:
     """Return JSON that cannot end the script element it is written into."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _drawn_nodes(run: FitRun, listed: _Array) -> tuple[_Array, list[str], int]:
+def _drawn_nodes(run: FitRun, listed: AnyArray) -> tuple[AnyArray, list[str], int]:
     """Return positions and ids of the nodes to draw, and how many of the first are suspects."""
     others = np.setdiff1d(np.arange(run.observation.graph.num_nodes), listed)
     draws = numpy_generator(run.model.seed, "nodes on the map")
@@ -79,7 +79,7 @@ def _drawn_nodes(run: FitRun, listed: _Array) -> tuple[_Array, list[str], int]:
     return nodes[:fitting], ids[:fitting], min(len(listed), fitting)
 
 
-def _points(run: FitRun, nodes: _Array, ids: list[str]) -> dict[str, list[Any]]:
+def _points(run: FitRun, nodes: AnyArray, ids: list[str]) -> dict[str, list[Any]]:
     probabilities = run.model.predict_proba()[nodes]
     draws = numpy_generator(run.model.seed, "places on the map")
     places = place_nodes(run.model.embeddings_[nodes], generator=draws)

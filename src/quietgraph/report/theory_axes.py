@@ -4,7 +4,8 @@ Every line differs in colour and in dash or marker, so that the figures can be r
 by colour-blind people. Right labels are red, label noise is blue, as in the paper.
 """
 
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final, TypedDict
 
 import numpy as np
 import torch
@@ -12,18 +13,30 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 from torch import Tensor
 
-from quietgraph.diagnose import BoundTerms, Diagnosis, Projection
+from quietgraph.diagnose import BoundTerms, Diagnosis, Projection, Spectrum
+
+
+class LineStyle(TypedDict, total=False):
+    """How a line is drawn, as matplotlib takes it."""
+
+    color: str
+    linestyle: str
+    linewidth: float
+    marker: str
+    markersize: float
+    markevery: int
+
 
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")  # for any colour vision
 RED, BLUE = "#c1121f", "#2f6fd0"
 SMALLEST_SHOWN: Final = 1e-6  # of the largest; below lies rounding
-_SIGNAL: dict[str, Any] = {"color": RED, "linestyle": "-", "marker": "o"}
-_NOISE: dict[str, Any] = {"color": BLUE, "linestyle": "--", "marker": "s"}
-_BEFORE: dict[str, Any] = {"color": COLOURS[0], "linestyle": "-", "marker": "o"}
-_AFTER: dict[str, Any] = {"color": COLOURS[1], "linestyle": "--", "marker": "^"}
-_BOUND: dict[str, Any] = {"color": COLOURS[3], "linestyle": "-", "linewidth": 2.6}
-_TESTED: dict[str, Any] = {"color": COLOURS[2], "linestyle": "-.", "marker": "D"}
-_CONSTANT: dict[str, Any] = {"color": "#777777", "linestyle": ":"}
+_SIGNAL: LineStyle = {"color": RED, "linestyle": "-", "marker": "o"}
+_NOISE: LineStyle = {"color": BLUE, "linestyle": "--", "marker": "s"}
+_BEFORE: LineStyle = {"color": COLOURS[0], "linestyle": "-", "marker": "o"}
+_AFTER: LineStyle = {"color": COLOURS[1], "linestyle": "--", "marker": "^"}
+_BOUND: LineStyle = {"color": COLOURS[3], "linestyle": "-", "linewidth": 2.6}
+_TESTED: LineStyle = {"color": COLOURS[2], "linestyle": "-.", "marker": "D"}
+_CONSTANT: LineStyle = {"color": "#777777", "linestyle": ":"}
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -97,17 +110,20 @@ def powers_of_ten(axes: Axes, *, along: str) -> None:
     axis.set_minor_locator(NullLocator())
 
 
-def _spectra(diagnosis: Diagnosis, names: tuple[str, str]) -> Any:
+def _spectra(
+    diagnosis: Diagnosis, names: tuple[str, str]
+) -> Iterator[tuple[Spectrum, str, LineStyle]]:
     both = (diagnosis.spectrum, diagnosis.attended_spectrum)
     return zip(both, names, (_BEFORE, _AFTER), strict=True)
 
 
 def _draw(
-    axes: Axes, up: Tensor, style: dict[str, Any], label: str, *, across: Tensor | None = None
+    axes: Axes, up: Tensor, style: LineStyle, label: str, *, across: Tensor | None = None
 ) -> None:
     across = _ranks(up) if across is None else across
-    usual = {"linewidth": 1.4, "markersize": 4, "markevery": max(1, len(across) // 12)}
-    axes.plot(across.tolist(), up.tolist(), **(usual | style), label=label)
+    every = max(1, len(across) // 12)
+    whole: LineStyle = {"linewidth": 1.4, "markersize": 4, "markevery": every, **style}
+    axes.plot(across.tolist(), up.tolist(), **whole, label=label)
 
 
 def _ranks(values: Tensor) -> Tensor:

@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from quietgraph.diagnose import BoundTerms, Diagnosis, Projection
-from quietgraph.errors import InvalidParameterError, UnwritablePathError
+from quietgraph.errors import InvalidParameterError
+from quietgraph.files import whole_file, write_file
 from quietgraph.report.svg import to_svg
 from quietgraph.report.theory_axes import (
     RED,
@@ -79,14 +80,9 @@ def save_figure(figure: Figure, path: Path) -> tuple[Path, Path]:
         path: Where to, without or with a suffix, which is replaced.
     """
     svg, png = path.with_suffix(".svg"), path.with_suffix(".png")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        svg.write_text(to_svg(figure), encoding="utf-8")
-        figure.savefig(png, dpi=200, metadata={"Software": None})
-    except OSError as error:
-        raise UnwritablePathError(
-            f"the figure cannot be written to '{svg}' ({error.strerror}). Choose another folder."
-        ) from error
+    write_file(svg, to_svg(figure))
+    with whole_file(png) as scratch:
+        figure.savefig(scratch, dpi=200, metadata={"Software": None})
     return svg, png
 
 

@@ -5,13 +5,14 @@ import shutil
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
 
 from quietgraph.annotators.tables import consensus_table, disagreement_table
 from quietgraph.classify.quality import DISTRUST
+from quietgraph.embed.scale.distributed import current_world
 from quietgraph.errors import UnwritablePathError
 from quietgraph.files import whole_file, whole_folder
 from quietgraph.graph.io.corrections import corrections_csv
@@ -29,12 +30,16 @@ from quietgraph.report.run_files import (
     CORRECTED_FILE,
     DECISIONS_FILE,
     DISAGREEMENTS_FILE,
+    EMBEDDINGS_FILE,
     EVIDENCE_FILE,
     PAGE_FILE,
+    PREDICTIONS_FILE,
     RUN_FILE,
+    SAMPLE_FILE,
     SUSPECTS_FILE,
     VERIFIED_FILE,
 )
+from quietgraph.report.shared_rows import predictions_table, write_rows
 
 _BYTES_PER_NODE: Final = 3_000  # of embeddings, predictions and tables, roughly
 _BYTES_PER_CELL: Final = 10  # of a probability in a table
@@ -98,34 +103,29 @@ def _check_room(folder: Path, needed: int) -> None:
 def write_run(run: FitRun, folder: Path, *, overwrite: bool = False) -> Path:
     """Write the whole run folder; return it.
 
+    All processes of a world call it together: each writes the predictions and embeddings of its
+    rows, the first one everything else.
+
     Args:
         run: What to write.
         folder: Where to.
         overwrite: Whether a run that is there may be replaced; its decisions are kept.
     """
+    world = current_world()
+    if not world.is_first:
+        _write_rows(run, Path(world.agree(None)))
+        world.wait()
+        return folder
     check_folder(folder, overwrite=overwrite)
     with ExitStack() as after, whole_folder(folder) as scratch:
+        if world.size > 1:
+            _write_rows(run, Path(world.agree(str(scratch))))
+        else:
+            _write_predictions(run, scratch)
         _fill(run, scratch)
         after.enter_context(keep_decisions(folder, scratch))
+    world.wait()
     return folder
-
-
-def predictions_table(
-    probabilities: np.ndarray[Any, Any],
-    classes: np.ndarray[Any, Any],
-    node_ids: np.ndarray[Any, Any],
-) -> pd.DataFrame:
-    """Return one row per node: the predicted label, its probability, and all probabilities."""
-    best = probabilities.argmax(axis=1)
-    each = {f"p_{name}": probabilities[:, code] for code, name in enumerate(classes)}
-    return pd.DataFrame(
-        {
-            "node": node_ids,
-            "predicted": classes[best],
-            "probability": probabilities[np.arange(len(best)), best],
-            **each,
-        }
-    )
 
 
 def write_table(table: pd.DataFrame, path: Path) -> Path:
@@ -135,14 +135,29 @@ def write_table(table: pd.DataFrame, path: Path) -> Path:
     return path
 
 
+def _write_rows(run: FitRun, folder: Path) -> None:
+    """Write the rows of this process, and wait for those of the others."""
+    whole = run.whole
+    if whole is None:
+        write_rows(run.model, run.observation.node_ids, folder)
+    else:
+        write_rows(whole.model, whole.observation.node_ids, folder)
+    current_world().wait()
+
+
+def _write_predictions(run: FitRun, folder: Path) -> None:
+    model, ids = run.model, run.observation.node_ids
+    predictions = predictions_table(model.predict_proba(), model.classes_, ids)
+    write_table(predictions, folder / PREDICTIONS_FILE)
+    np.save(folder / EMBEDDINGS_FILE, model.embeddings_)
+
+
 def _fill(run: FitRun, folder: Path) -> None:
     model, suspects = run.model, run.suspects_with_ids()
-    predictions = predictions_table(model.predict_proba(), model.classes_, run.observation.node_ids)
-    write_table(predictions, folder / "predictions.csv")
     write_table(suspects, folder / SUSPECTS_FILE)
     decisions = run.decisions.decisions
     corrected = corrected_table(
-        run.evidence,
+        run.evidence_of_sample,
         decisions,
         suspects,
         method=method_name(type(model)),
@@ -153,7 +168,8 @@ def _fill(run: FitRun, folder: Path) -> None:
     if decisions:
         _write_text(folder / VERIFIED_FILE, corrections_csv(decisions.values()))
     _write_annotators(run, folder)
-    np.save(folder / "embeddings.npy", model.embeddings_)
+    if current_world().size > 1:
+        write_table(pd.DataFrame({"node": run.observation.node_ids}), folder / SAMPLE_FILE)
     model.save(folder / "model")
     encoding = run.observation.encoding
     if encoding is not None:

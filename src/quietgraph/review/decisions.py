@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from quietgraph.errors import InvalidParameterError, UnknownNameError
+from quietgraph.errors import InvalidParameterError, UnknownNameError, UnwritablePathError
 from quietgraph.graph.io.corrections import DECISIONS, VERIFYING, LabelDecision
 from quietgraph.sqlite_file import FileKind, connect, damaged, explained
 
 _TAKEN_BACK: Final = ""
+_MOST_TIMES: Final = 20  # that a decision is written again because the run was replaced
 _MAX_NAME: Final = 80  # characters of a reviewer's name
 _NO_TEXT: Final = {"Cc", "Cs", "Zl", "Zp"}  # kinds of characters that no name holds
 _TURNING: Final = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # text around
@@ -90,8 +91,21 @@ class DecisionStore:
         statement = (
             "INSERT INTO decision (node, reviewer, choice, label, made) VALUES (?, ?, ?, ?, ?)"
         )
-        with self._connect() as connection:
-            return int(connection.execute(statement, row).lastrowid or 0)
+        for _ in range(_MOST_TIMES):
+            before = self._identity()
+            with self._connect() as connection:
+                number = int(connection.execute(statement, row).lastrowid or 0)
+            if before in {None, self._identity()}:
+                return number
+        raise UnwritablePathError(f"{self.path} is replaced all the time. Try again later.")
+
+    def _identity(self) -> tuple[int, int] | None:
+        """Return which file the path leads to: `fit --overwrite` puts another one there."""
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
 
     def after(self, last: int = 0) -> list[Decision]:
         """Return all decisions with a number above `last`, in the order they were made."""

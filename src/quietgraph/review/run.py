@@ -5,9 +5,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from quietgraph.errors import UnreadableFileError
+from quietgraph.files import regular_file
 from quietgraph.graph.io.corrections import (
     VERIFYING,
     Corrections,
@@ -22,10 +23,10 @@ from quietgraph.report.run_files import (
     DECISIONS_FILE,
     EVIDENCE_FILE,
     PAGE_FILE,
-    RUN_FILE,
     SUSPECTS_FILE,
     VERIFIED_FILE,
     next_command,
+    read_facts,
 )
 from quietgraph.review.decisions import Decision, DecisionStore, latest_choices, merge
 
@@ -110,20 +111,18 @@ class ReviewRun:
 
 def open_run(folder: Path) -> ReviewRun:
     """Return the run of a folder that `quietgraph fit` wrote."""
-    facts = _facts(folder)
+    facts = read_facts(folder)
     try:
-        page = (folder / PAGE_FILE).read_text(encoding="utf-8")
-        lines = (folder / EVIDENCE_FILE).read_text(encoding="utf-8").splitlines()
-        evidence = {str(json.loads(line)["node"]): line for line in lines}
-        classes = tuple(str(name) for name in facts["data"]["class_names"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        page = regular_file(folder / PAGE_FILE).read_text(encoding="utf-8")
+        lines = regular_file(folder / EVIDENCE_FILE).read_text(encoding="utf-8")
+        evidence = {str(json.loads(line)["node"]): line for line in lines.splitlines()}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UnreadableFileError(
             f"{folder} was written by an earlier quietgraph and cannot be reviewed. "
-            f"Fit again: {facts.get('command', 'quietgraph fit')}"
+            f"Fit again: {facts.command}"
         ) from error
-    command = str(facts.get("command", "quietgraph fit"))
-    earlier = _earlier(folder)
-    return ReviewRun(folder, page, _suspects(folder), classes, evidence, earlier, command)
+    earlier, suspects = _earlier(folder), _suspects(folder)
+    return ReviewRun(folder, page, suspects, facts.classes, evidence, earlier, facts.command)
 
 
 def read_decisions(path: Path) -> Corrections:
@@ -149,19 +148,6 @@ def read_decisions(path: Path) -> Corrections:
             f"{path} holds no decisions about labels. Make some with: quietgraph review {path}"
         )
     return Corrections(path, found.decisions)
-
-
-def _facts(folder: Path) -> dict[str, Any]:
-    try:
-        facts = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise UnreadableFileError(
-            f"{folder} is no run folder: {RUN_FILE} cannot be read. "
-            "Name a folder that `quietgraph fit` wrote."
-        ) from error
-    if not isinstance(facts, dict):
-        raise UnreadableFileError(f"{folder / RUN_FILE} holds no facts of a run. Fit again.")
-    return facts
 
 
 def _earlier(folder: Path) -> Corrections:

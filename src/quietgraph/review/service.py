@@ -27,6 +27,7 @@ from quietgraph.graph.io import Encoding, read_graph
 from quietgraph.methods import NodeClassifier, method_name
 from quietgraph.review.access import Allowance, is_our_host
 from quietgraph.review.body import parse_json, read_body
+from quietgraph.types import AnyArray
 
 _MOST_WAITING: Final = 16  # predictions that may wait for the one being computed
 _FORMS: Final = (
@@ -121,7 +122,7 @@ class PredictionService:
         finally:
             self.waiting -= 1
 
-    def _answer(self, body: bytes) -> dict[str, Any]:
+    def _answer(self, body: bytes) -> dict[str, object]:
         asked = parse_json(body, "A request")
         if not isinstance(asked, dict):
             raise InvalidParameterError(_FORMS)
@@ -137,7 +138,7 @@ class PredictionService:
         ]
         return {"classes": classes, "predictions": answers}
 
-    def _probabilities(self, asked: dict[str, Any]) -> tuple[list[Any], np.ndarray[Any, Any]]:
+    def _probabilities(self, asked: dict[str, Any]) -> tuple[list[object], AnyArray]:
         """Return node names and probabilities of what was asked for."""
         if set(asked) == {"nodes"} and _are_positions(asked["nodes"]):
             return self._of_fit(asked["nodes"])
@@ -151,7 +152,7 @@ class PredictionService:
             return _plain(read.node_ids), self.model.predict_proba(read.graph)
         raise InvalidParameterError(_FORMS)
 
-    def _of_fit(self, nodes: list[int]) -> tuple[list[Any], np.ndarray[Any, Any]]:
+    def _of_fit(self, nodes: list[int]) -> tuple[list[Any], AnyArray]:
         count = len(self.model.scores_)
         outside = [node for node in nodes if not 0 <= node < count]
         if outside:
@@ -159,7 +160,7 @@ class PredictionService:
         return nodes, self.model.predict_proba()[nodes]
 
 
-def _plain(values: np.ndarray[Any, Any]) -> list[Any]:
+def _plain(values: AnyArray) -> list[Any]:
     """Return labels or ids as JSON writes them; dates and the like as texts."""
     kinds = (bool, int, float, str)
     return [one if isinstance(one, kinds) else str(one) for one in values.tolist()]
@@ -170,21 +171,21 @@ def _are_positions(nodes: Any) -> bool:
     return whole and len(nodes) > 0
 
 
-def _are_rows(*tables: Any) -> bool:
+def _are_rows(*tables: object) -> bool:
     return all(
         isinstance(table, list) and table and all(isinstance(row, dict) for row in table)
         for table in tables
     )
 
 
-def _matrix(rows: Any) -> Any:
+def _matrix(rows: object) -> Any:
     try:
         return np.array(rows, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InvalidParameterError("features must be rows of equally many numbers.") from None
 
 
-def _pairs(edges: Any) -> Any:
+def _pairs(edges: Any) -> object:
     """Return pairs of positions [2, edges]; JSON knows only numbers."""
     try:
         pairs = [[int(source), int(target)] for source, target in edges]

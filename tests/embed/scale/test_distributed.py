@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import psutil
 import pytest
 import torch
@@ -23,8 +22,10 @@ from quietgraph.embed import ContrastSettings, GCNEncoder, Schedule, ViewRates, 
 from quietgraph.embed.contrast_trainer import ContrastTrainer
 from quietgraph.embed.scale.distributed import ALONE, World, current_world, join_world, meet
 from quietgraph.embed.scale.partitions import make_plan
+from quietgraph.embed.scale.streaming import cut_by_streaming
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph import block_model
+from quietgraph.report.shared_rows import read_predictions
 from quietgraph.rng import torch_generator
 
 SETTINGS = ContrastSettings(
@@ -55,6 +56,7 @@ def train_four_partitions(world: World) -> dict[str, torch.Tensor]:
     prototypes = [level.prototypes for level in trainer.prototypes.levels]
     losses = [record[name] for record in history for name in record if name != "seconds"]
     return {
+        "clusters": cut_by_streaming(graph.adjacency, 12, world=world),
         "gram": trainer.gram.total(),
         "prototypes": torch.cat(prototypes),
         "losses": torch.tensor(losses),
@@ -126,7 +128,7 @@ def workers_of(parent: psutil.Process) -> list[psutil.Process]:
 
 
 def hits(folder: Path, classes: np.ndarray) -> float:
-    predicted = pd.read_csv(folder / "predictions.csv")["predicted"].to_numpy()
+    predicted = read_predictions(folder)["predicted"].to_numpy()
     return float((predicted[120:] == classes[120:]).mean())
 
 
@@ -139,29 +141,46 @@ def fit_command(source: Path, out: Path, *more: str) -> list[str]:
     return [*command, *pairs, "--checkpoint-minutes", "0", *more]
 
 
+STAGES = {  # a file that appears in each
+    "training": "run.checkpoint/training.safetensors",
+    "embedding": "run.checkpoint/rows/hidden-*.npy",
+    "classifying": "run.checkpoint/rows/fold scores-*.npy",
+    "writing": ".quietgraph-*/run/predictions/part-*.parquet",
+}
+
+
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_a_killed_worker_is_replaced_and_the_run_ends_as_if_nothing_had_happened(tmp_path) -> None:
+@pytest.mark.parametrize(
+    "stage",
+    ["training", *(pytest.param(name, marks=pytest.mark.slow) for name in list(STAGES)[1:])],
+)
+def test_a_killed_worker_is_replaced_and_the_run_ends_as_if_nothing_had_happened(
+    stage: str, tmp_path
+) -> None:
     classes = write_graph(tmp_path / "graph.npz")
     command = fit_command(tmp_path / "graph.npz", tmp_path / "run", "--workers", "2")
-    kept = tmp_path / "run.checkpoint" / "training.safetensors"
     with (tmp_path / "log").open("w") as log:
         running = subprocess.Popen(command, stdout=log, stderr=log)
-        parent, deadline = psutil.Process(running.pid), time.monotonic() + 240
-        while not kept.exists() and running.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.02)
-        time.sleep(np.random.default_rng().random() * 0.5)
+        parent, deadline = psutil.Process(running.pid), time.monotonic() + 400
+        while not any(tmp_path.glob(STAGES[stage])) and running.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        if stage == "training":
+            time.sleep(np.random.default_rng().random() * 0.5)
         victims = workers_of(parent)
         if victims:  # a quick machine may be done already
             random.choice(victims).send_signal(signal.SIGKILL)
-        running.wait(timeout=240)
+        running.wait(timeout=400)
     said = (tmp_path / "log").read_text()
     assert running.returncode == 0, said
     assert victims, said
     assert "continuing from the checkpoint" in said
-    assert not kept.exists()
+    assert not any(tmp_path.glob("run.checkpoint/[!.]*"))
     printed(*fit_command(tmp_path / "graph.npz", tmp_path / "alone")[3:])
     facts = json.loads((tmp_path / "run" / "run.json").read_text())
     assert facts["data"]["nodes"] == 500
+    parts = [path.name for path in (tmp_path / "run" / "predictions").iterdir()]
+    assert sorted(parts) == ["part-00000.parquet", "part-00001.parquet"]
     assert abs(hits(tmp_path / "run", classes) - hits(tmp_path / "alone", classes)) < 0.05
 
 

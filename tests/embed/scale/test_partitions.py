@@ -8,6 +8,8 @@ import torch
 import torch.nn.functional as F
 
 from quietgraph.classify import smooth_rows
+from quietgraph.classify.large_attributes import smooth_in_blocks
+from quietgraph.classify.smoothing import pagerank_weights
 from quietgraph.embed import (
     ContrastSettings,
     GCNEncoder,
@@ -22,6 +24,7 @@ from quietgraph.embed import (
 from quietgraph.embed.contrast_trainer import ContrastTrainer
 from quietgraph.embed.scale.block_inference import encode_in_blocks
 from quietgraph.embed.scale.partitions import (
+    choose_partitioner,
     count_partitions,
     cut_nodes,
     describe_partitions,
@@ -30,7 +33,6 @@ from quietgraph.embed.scale.partitions import (
 )
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph import CSR, Graph, block_model
-from quietgraph.methods.low_rank.large_features import smooth_in_blocks
 from quietgraph.rng import torch_generator
 
 SETTINGS = {
@@ -152,31 +154,45 @@ def test_every_epoch_trains_on_every_partition_once_in_another_order() -> None:
     assert len({str(order) for order in orders}) > 1
 
 
-@pytest.mark.parametrize("metis", [True, False])
-def test_partitions_are_of_nearly_equal_size_and_hold_every_node(metis: bool, monkeypatch) -> None:
-    monkeypatch.setattr("quietgraph.embed.scale.partitions.has_metis", lambda: metis)
+@pytest.mark.parametrize("way", ["metis", "streaming", "random"])
+def test_partitions_are_of_nearly_equal_size_and_hold_every_node(way: str) -> None:
+    if way == "metis":
+        pytest.importorskip("pymetis")
     graph = make_graph(400)
-    sizes = torch.bincount(cut_nodes(graph.adjacency, 5, seed=0))
+    sizes = torch.bincount(cut_nodes(graph.adjacency, 5, seed=0, partitioner=way))
     assert sizes.sum() == 400
     assert sizes.min() > 60
     plan = plan_of(graph, 5)
     assert torch.equal(torch.cat(plan.partitions).sort().values, torch.arange(400))
 
 
-def test_metis_cuts_fewer_edges_than_chance(monkeypatch) -> None:
-    pytest.importorskip("pymetis")
+@pytest.mark.parametrize("way", ["metis", "streaming"])
+def test_clusters_cut_fewer_edges_than_chance(way: str) -> None:
+    if way == "metis":
+        pytest.importorskip("pymetis")
+    places = np.random.default_rng(0).permutation(600)  # rows tell nothing of the neighbours
     ring = np.arange(600)
     edges = np.concatenate([np.stack([ring, (ring + step) % 600]) for step in (1, 2, 3)], axis=1)
-    graph = Graph.from_arrays(np.ones((600, 1)), edges)
+    graph = Graph.from_arrays(np.ones((600, 1)), places[edges])
 
-    def inside() -> float:
-        owner = cut_nodes(graph.adjacency, 4, seed=0)
+    def inside(partitioner: str) -> float:
+        owner = cut_nodes(graph.adjacency, 4, seed=0, partitioner=partitioner)
         first, second = owner[graph.edge_index]
         return float((first == second).float().mean())
 
-    by_metis = inside()
-    monkeypatch.setattr("quietgraph.embed.scale.partitions.has_metis", lambda: False)
-    assert by_metis > 2 * inside()
+    assert inside(way) > 2 * inside("random")
+
+
+def test_without_metis_and_above_its_size_the_graph_is_streamed(monkeypatch) -> None:
+    adjacency, module = make_graph().adjacency, "quietgraph.embed.scale.partitions"
+    monkeypatch.setattr(f"{module}.has_metis", lambda: True)
+    assert choose_partitioner(adjacency) == "metis"
+    monkeypatch.setattr(f"{module}._METIS_UP_TO", 10)
+    assert choose_partitioner(adjacency) == "streaming"
+    assert choose_partitioner(adjacency, "metis") == "metis"
+    monkeypatch.setattr(f"{module}.has_metis", lambda: False)
+    with pytest.raises(InvalidParameterError, match="choose streaming"):
+        choose_partitioner(adjacency, "metis")
 
 
 def test_every_partition_comes_from_all_over_the_graph() -> None:
@@ -205,9 +221,10 @@ def test_small_graphs_are_trained_whole_and_large_ones_in_partitions() -> None:
     assert count_partitions(1_000_000) == 20
     assert count_partitions(1_000_000, per_step=3) == 21
     assert count_partitions(5_000, 3, per_step=2) == 4
-    assert "whole graph" in describe_partitions(1_000, 0)
-    assert "20 partitions" in describe_partitions(1_000_000, 0)
-    assert "as asked for" in describe_partitions(1_000, 2)
+    graph = make_graph(60)
+    assert "whole graph" in describe_partitions(graph, 0)
+    assert "as asked for" in describe_partitions(graph, 2)
+    assert "by streaming" in describe_partitions(graph, 2, partitioner="streaming")
     with pytest.raises(InvalidParameterError, match="fewer partitions"):
         count_partitions(6, 5)
 
@@ -219,7 +236,8 @@ def test_a_matrix_too_large_for_the_memory_lives_in_a_file(monkeypatch) -> None:
     mapped = encode_in_blocks(encoder, graph, feature_norm="l2")
     assert torch.equal(mapped, whole)
     assert isinstance(mapped.numpy().base, np.memmap) or mapped.data_ptr() % 4096 == 0
-    smooth = [smooth_in_blocks(graph.adjacency, rows, steps=3) for rows in (whole, mapped)]
+    weights = pagerank_weights(3)
+    smooth = [smooth_in_blocks(graph.adjacency, rows, weights) for rows in (whole, mapped)]
     assert torch.equal(*smooth)
     twin = smooth_rows(normalised_adjacency(graph), whole, steps=3)
     torch.testing.assert_close(smooth[0], twin, atol=1e-5, rtol=1e-5)

@@ -166,7 +166,17 @@ def test_a_fit_on_a_mapped_folder_is_that_on_the_tables(tmp_path) -> None:
 def test_the_command_converts_and_fit_reads_the_folder(tmp_path) -> None:
     source = write_tables(tmp_path / "tables")
     printed("convert", source, tmp_path / "mapped")
-    quick = ["--set", "epochs=2", "--set", "warm_up=1", "--partitions", "2", "--json"]
+    quick = [
+        "--method",
+        "gcl-lr-attention",
+        "--set",
+        "epochs=2",
+        "--set",
+        "warm_up=1",
+        "--partitions",
+        "2",
+        "--json",
+    ]
     out = ["--out", str(tmp_path / "run")]
     fitted = call("fit", tmp_path / "mapped", *quick, *out)
     assert fitted.exit_code == 0, fitted.output

@@ -53,7 +53,7 @@ def test_classifying_in_blocks_changes_nothing(name: str, changes, monkeypatch) 
     whole, problem = fit(name, **changes)
     monkeypatch.setattr(large_features, "LARGE", 0)
     monkeypatch.setattr(low_rank, "WHOLE_UP_TO", 0)
-    monkeypatch.setattr("quietgraph.embed.scale.block_inference.BLOCK", 64)
+    monkeypatch.setattr("quietgraph.embed.scale.node_rows.BLOCK", 64)
     blocks, _ = fit(name, **changes)
     # Sums in another order round differently, and the ridge solution magnifies that.
     torch.testing.assert_close(blocks.scores_, whole.scores_, atol=1e-2, rtol=1e-2)

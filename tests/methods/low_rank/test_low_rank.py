@@ -6,9 +6,10 @@ import torch
 
 import quietgraph as qg
 from quietgraph.bench.protocol import Run, execute
-from quietgraph.classify import is_heterophilous, low_rank_attention
+from quietgraph.classify import fit_ridge, is_heterophilous, low_rank_attention
 from quietgraph.diagnose import gram_eigenvalues, kernel_complexity
 from quietgraph.methods import EmbeddingCache, use_cache
+from quietgraph.methods.low_rank.attribute_branch import branch_features
 from quietgraph.testing import small_problem
 
 QUICK = {"epochs": 20, "warm_up": 5, "hidden": 32, "dim": 24, "prototypes": 4, "fine_prototypes": 8}
@@ -20,7 +21,8 @@ def fit(name: str, **parameters):
 
 
 def test_plain_attention_is_the_papers_formula() -> None:
-    model = fit("gcl-lr-attention", attention="plain", centre=False, smoothing=0)
+    plain = {"attention": "plain", "centre": False, "smoothing": 0, "attribute_branch": False}
+    model = fit("gcl-lr-attention", **plain)
     embeddings = torch.from_numpy(model.embeddings_).double()
     gram = embeddings @ embeddings.T
     attended = gram @ embeddings / torch.linalg.eigvalsh(gram)[-1]
@@ -211,6 +213,30 @@ def test_views_follow_the_degree_and_steps_the_size() -> None:
     assert qg.GCLLRR(epochs=7).resolved(ring(40000, 2)).epochs == 7
 
 
+def test_scores_are_the_mean_of_a_classifier_on_embeddings_and_one_on_attributes() -> None:
+    both = fit("gcl-lr-attention", class_prior_adjustment=False)
+    alone = fit("gcl-lr-attention", class_prior_adjustment=False, attribute_branch=False)
+    features = branch_features(both, both.task_.graph, both.state_)
+    task = both.task_
+    own = fit_ridge(
+        features, task.labels, train=task.train, validation=task.validation, num_classes=3
+    )
+    torch.testing.assert_close(both.scores_, (alone.scores_ + own.scores(features)) / 2)
+    again = both._apply(task.graph, both.state_)[0]
+    torch.testing.assert_close(again, both.scores_, atol=1e-4, rtol=1e-4)
+
+
+def test_heterophilous_graphs_have_no_attribute_branch() -> None:
+    graph, labels, validation = heterophilous_problem()
+    with_branch, without = (
+        qg.GCLLRAttention(**QUICK, encoder="gcn", attribute_branch=on).fit(
+            graph, labels, validation
+        )
+        for on in (True, False)
+    )
+    np.testing.assert_array_equal(with_branch.scores_, without.scores_)
+
+
 def test_class_priors_follow_validation_labels_where_asked_for() -> None:
     plain, adjusted = (fit("gcl-lrr", class_prior_adjustment=on) for on in (False, True))
     assert torch.equal(plain.state_["weight"], adjusted.state_["weight"])
@@ -226,9 +252,8 @@ def test_class_priors_follow_validation_labels_where_asked_for() -> None:
 def test_kernel_complexity_is_that_of_the_features_that_are_classified() -> None:
     model = fit("gcl-lr-attention", class_prior_adjustment=False)
     features = model.classifier_features()
-    torch.testing.assert_close(
-        features @ model.state_["weight"] + model.state_["bias"], model.scores_
-    )
+    weight = torch.cat([model.state_["weight"], model.state_["attribute_weight"]])
+    torch.testing.assert_close(features @ weight + model.state_["bias"], model.scores_)
     found = model.diagnose()
     values = gram_eigenvalues(features)
     labelled = int(model.task_.train.sum())

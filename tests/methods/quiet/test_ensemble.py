@@ -16,7 +16,8 @@ from quietgraph.methods.quiet.ensemble import (
     errors_follow_attributes,
     make_ensemble,
 )
-from quietgraph.methods.quiet.features import make_features, prepare_features
+from quietgraph.methods.quiet.features import prepare_features
+from quietgraph.methods.quiet.node_features import NodeFeatures
 
 
 def problem(kind: str, seed: int) -> tuple[Task, dict[str, torch.Tensor], np.ndarray]:
@@ -38,9 +39,9 @@ def problem(kind: str, seed: int) -> tuple[Task, dict[str, torch.Tensor], np.nda
     train[labelled[:100]] = True
     task = Task(drawn.graph, labels, train, (labels >= 0) & ~train, 4, seed)
     embeddings = torch.randn(1500, 8, generator=torch.Generator().manual_seed(seed))
-    state = prepare_features(embeddings, drawn.graph, seed)
-    rows = make_features(embeddings, drawn.graph, state, encoder=False)
-    return task, rows, classes
+    state, rows = prepare_features(embeddings, drawn.graph, seed)
+    features = NodeFeatures(rows, drawn.graph, state, encoder=False)
+    return task, features.to_learn_from(task)[0], classes
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -8,15 +8,18 @@ import torch
 
 import quietgraph as qg
 from quietgraph.methods.base.task import Task
-from quietgraph.methods.quiet import candidates, perceptron
+from quietgraph.methods.quiet import candidates
 from quietgraph.methods.quiet.candidates import fit_candidates
-from quietgraph.methods.quiet.features import make_features, prepare_features
+from quietgraph.methods.quiet.features import prepare_features
+from quietgraph.methods.quiet.node_features import LearningRows, NodeFeatures
+from quietgraph.methods.quiet.random_views import random_views
+from quietgraph.rng import torch_generator
 
 NODES = 240
 
 
 @pytest.fixture(scope="module")
-def problem() -> tuple[Task, dict[str, torch.Tensor], torch.Tensor]:
+def problem() -> tuple[Task, LearningRows, torch.Tensor]:
     draws = np.random.default_rng(5)
     drawn = qg.block_model(NODES, num_classes=3, num_features=12, signal=1.0, generator=draws)
     classes = torch.from_numpy(drawn.classes).long()
@@ -26,8 +29,9 @@ def problem() -> tuple[Task, dict[str, torch.Tensor], torch.Tensor]:
     labels = torch.where(train | validation, classes, -1)
     task = Task(drawn.graph, labels, train, validation, 3, 0)
     embeddings = torch.zeros(NODES, 2)
-    state = prepare_features(embeddings, drawn.graph, 0)
-    return task, make_features(embeddings, drawn.graph, state, encoder=False), classes
+    state, rows = prepare_features(embeddings, drawn.graph, 0)
+    features = NodeFeatures(rows, drawn.graph, state, encoder=False)
+    return task, features.to_learn_from(task)[0], classes
 
 
 def dense_walk(graph: qg.Graph) -> torch.Tensor:
@@ -48,25 +52,17 @@ def test_propagation_equals_the_dense_formula(problem) -> None:
     torch.testing.assert_close(rows["propagated"], whole, atol=1e-5, rtol=1e-4)
 
 
-def test_a_view_is_the_mean_over_the_nodes_that_stay(problem) -> None:
+@pytest.mark.parametrize("some", [None, torch.tensor([3, 50, 51, 200])])
+def test_a_view_is_the_mean_over_the_nodes_that_stay(problem, some) -> None:
     task, rows, _ = problem
-    everything = torch.arange(NODES)
-    views = perceptron._random_propagations(task, rows["projected"], everything)
-    draws = perceptron.torch_generator(task.seed, "random propagations")
+    views = random_views(task.graph, rows["projected"], task.seed, some)
+    draws = torch_generator(task.seed, "random propagations")
     kept = (torch.rand(NODES, 1, generator=draws) < 0.5).float()
     walk = dense_walk(task.graph)
     expected = (walk @ (rows["projected"] * kept)) / (walk @ kept)
+    expected = expected if some is None else expected[some]
     torch.testing.assert_close(views[0], expected, atol=1e-4, rtol=1e-3)
     assert not torch.equal(views[0], views[1])
-
-
-def test_on_large_graphs_a_sample_stands_for_the_unlabelled(problem, monkeypatch) -> None:
-    task, rows, classes = problem
-    monkeypatch.setattr(perceptron, "_VIEW_ENTRIES", 8 * rows["projected"].shape[1] * 50)
-    nodes = perceptron._training_nodes(task, rows["projected"].shape[1])
-    assert len(nodes) == 60 + 50
-    assert (task.train | task.validation)[nodes].sum() == 60
-    assert accuracy(fit_candidates(rows, task, ["perceptron"]), rows, classes) > 0.6
 
 
 def test_perceptrons_learn_and_do_not_read_test_labels(problem) -> None:

@@ -150,14 +150,34 @@ def pool_names(families: str) -> set[str]:
     return set(quiet(families=families, ensemble_temperature=1e6, correction_rounds=0).notes_)
 
 
-def test_own_attributes_are_candidates_only_on_heterophilic_graphs() -> None:
+def test_own_attributes_and_neighbours_apart_are_candidates_only_under_heterophily() -> None:
     for alike in (False, True):
         graph, labels, validation, _ = drawn_neighbours(alike=alike)
         model = qg.Quiet(epochs=5, ensemble_temperature=1e6, correction_rounds=0).fit(
             graph, labels, validation
         )
-        assert any("own" in name for name in model.notes_) != alike
+        for kind in ("own", "neighbours", "hops"):
+            assert any(f"logistic {kind}" in name for name in model.notes_) != alike
     assert all("own" in name for name in pool_names("own"))
+
+
+def test_attributes_of_neighbours_lead_where_a_node_says_nothing_of_its_own_class() -> None:
+    """Every node has the attributes of its class's opposite, and neighbours of that class only."""
+    draws = np.random.default_rng(1)
+    classes = np.arange(400) % 4
+    other = (classes + 2) % 4
+    features = 3 * draws.standard_normal((400, 20)) + np.eye(20)[classes] * 4
+    sources = np.repeat(np.arange(400), 4)
+    targets = np.array([draws.choice(np.flatnonzero(classes == other[one])) for one in sources])
+    graph = qg.Graph.from_arrays(features, np.vstack([sources, targets]))
+    order = draws.permutation(400)
+    labels = np.where(np.isin(np.arange(400), order[:160]), classes, -1)
+
+    def hits(families: str) -> float:
+        model = qg.Quiet(epochs=5, families=families).fit(graph, labels)
+        return float((model.predict() == classes)[labels < 0].mean())
+
+    assert hits("hops") > hits("own") + 0.1
 
 
 def test_own_attributes_lead_where_edges_say_nothing() -> None:
@@ -168,7 +188,7 @@ def test_own_attributes_lead_where_edges_say_nothing() -> None:
         return float((model.predict() == classes)[labels < 0].mean())
 
     assert hits("all") > 0.95
-    assert hits("all") > hits("no-own") + 0.1
+    assert hits("all") > hits("logistic") + 0.1
 
 
 def drawn_neighbours(*, alike: bool):
@@ -291,7 +311,7 @@ def test_the_adjustment_finds_that_classes_are_not_equally_frequent() -> None:
     scores = 0.5 * F.one_hot(classes, 2) + 0.5 * torch.randn(400, 2, generator=draws)
     wrong = torch.rand(400, generator=draws) < 0.2
     labels = torch.where(wrong, 1 - classes, classes)
-    adjustment = class_adjustment(scores, labels, generator=torch_generator(0))
+    adjustment = class_adjustment(scores, labels, labels, generator=torch_generator(0))
     assert adjustment[1] > adjustment[0]
     before, after = (
         (each.argmax(dim=1) == classes).float().mean() for each in (scores, scores + adjustment)
@@ -302,7 +322,7 @@ def test_the_adjustment_finds_that_classes_are_not_equally_frequent() -> None:
 def test_scores_that_are_right_get_no_adjustment() -> None:
     labels = torch.arange(60) % 3
     scores = F.one_hot(labels, 3).float()
-    assert not class_adjustment(scores, labels, generator=torch_generator(0)).any()
+    assert not class_adjustment(scores, labels, labels, generator=torch_generator(0)).any()
 
 
 def test_the_adjustment_is_an_option_that_changes_answers_for_new_graphs_too() -> None:

@@ -17,7 +17,7 @@ import psutil
 from quietgraph.bench.engines.worker import BEGUN, ONE_THREAD, work
 from quietgraph.bench.grid import RunQueue
 from quietgraph.bench.protocol import Run, failure
-from quietgraph.bench.record import Record
+from quietgraph.bench.record import Record, Status
 
 _POLL_SECONDS = 0.1
 _START_SECONDS = 60.0  # that a worker may take to start before the time of its run counts
@@ -125,7 +125,7 @@ class _Seat:
         record: Record = message
         return replace(record, peak_memory_mb=round(self.peak_mb, 1))
 
-    def fail(self, status: str, reason: str) -> Record:
+    def fail(self, status: Status, reason: str) -> Record:
         """Stop the worker and return the record of its run."""
         run, seconds = self.current, self.seconds
         self.stop()
@@ -152,7 +152,7 @@ class _Seat:
             return False
         return True
 
-    def _explain_death(self) -> tuple[str, str]:
+    def _explain_death(self) -> tuple[Status, str]:
         code = None
         if self.process is not None:
             self.process.join(timeout=1)

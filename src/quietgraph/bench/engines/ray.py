@@ -17,7 +17,7 @@ import psutil
 from quietgraph.bench.engines.worker import BEGUN, carry_out
 from quietgraph.bench.grid import RunQueue
 from quietgraph.bench.protocol import Run, failure
-from quietgraph.bench.record import Record
+from quietgraph.bench.record import Record, Status
 from quietgraph.errors import QuietgraphError
 from quietgraph.extras import import_extra
 
@@ -76,7 +76,7 @@ class RayEngine:
         return self.jobs or max(1, int(ray.cluster_resources().get("CPU", 1)))
 
     def _overdue(
-        self, ray: ModuleType, flights: dict[Any, "_Flight"]
+        self, ray: ModuleType, flights: dict[object, "_Flight"]
     ) -> Iterator[tuple[Record, Run]]:
         for stream, flight in list(flights.items()):
             if self.time_limit is not None and flight.seconds > self.time_limit:
@@ -96,11 +96,11 @@ class _Flight:
     def seconds(self) -> float:
         return 0.0 if self.began is None else time.monotonic() - self.began
 
-    def fail(self, status: str, reason: str) -> Record:
+    def fail(self, status: Status, reason: str) -> Record:
         return replace(failure(self.run, status, reason, self.seconds), peak_memory_mb=0.0)
 
 
-def _received(ray: ModuleType, flights: dict[Any, _Flight]) -> Iterator[tuple[Record, Run]]:
+def _received(ray: ModuleType, flights: dict[object, _Flight]) -> Iterator[tuple[Record, Run]]:
     """Yield what tasks have finished, or died of, within a moment."""
     if not flights:
         return

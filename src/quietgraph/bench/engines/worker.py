@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from quietgraph.bench.protocol import Run, execute, failure
-from quietgraph.bench.record import Record
+from quietgraph.bench.record import Record, Status
 from quietgraph.errors import QuietgraphError
 
 BEGUN = "begun"  # said by a worker when it starts on a run, so that its own start is not counted
@@ -42,7 +42,7 @@ def carry_out(run: Run) -> Record:
         return failure(run, "out-of-memory", _sentence(error), time.perf_counter() - clock)
     except Exception as error:
         is_memory = "not enough memory" in str(error)  # torch's allocator raises RuntimeError
-        status = "out-of-memory" if is_memory else "failed"
+        status: Status = "out-of-memory" if is_memory else "failed"
         return failure(run, status, _sentence(error), time.perf_counter() - clock)
 
 

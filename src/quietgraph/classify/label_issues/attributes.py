@@ -19,12 +19,12 @@ from quietgraph.rng import torch_generator
 from quietgraph.types import UNKNOWN, Labels, Probabilities, Scores
 
 _PENALTIES: Final = {"attributes": 2.0, "own": 0.5}
-_DIRECTIONS: Final = 256  # of the smoothed attributes that are kept
+MOST_COLUMNS: Final = 256  # of the smoothed attributes that are kept
 _MOST_LABELS: Final = 20_000  # to learn from, a sample where there are more
 
 
 def attribute_probabilities(
-    graph: Graph, labels: Labels, num_classes: int, *, seed: int
+    graph: Graph, labels: Labels, num_classes: int, *, seed: int, nodes: Tensor | None = None
 ) -> dict[str, Probabilities]:
     """Return out-of-fold probabilities by smoothed `attributes` and by the `own` ones.
 
@@ -35,19 +35,30 @@ def attribute_probabilities(
         labels: Observed labels as class codes, -1 unknown [nodes].
         num_classes: Number of classes.
         seed: For folds, samples and projections.
+        nodes: Which nodes of the graph the labels are of; all without it.
     """
-    own, smooth = attributes_of(graph, seed=seed, most_columns=_DIRECTIONS)
-    mean, directions = attribute_directions(graph, _DIRECTIONS, seed=seed, most_columns=_DIRECTIONS)
-    smooth = F.normalize((smooth - mean) @ directions, dim=1)
+    own, smooth = attributes_of(graph, seed=seed, most_columns=MOST_COLUMNS)
+    mean, directions = attribute_directions(graph, smooth, MOST_COLUMNS, seed=seed)
+    wanted = slice(None) if nodes is None else nodes
+    smooth = F.normalize((smooth[wanted] - mean) @ directions, dim=1)
     return {
-        name: _logistic_out_of_fold(rows, labels, num_classes, _PENALTIES[name], seed=seed)
-        for name, rows in {"attributes": smooth, "own": own}.items()
+        name: logistic_out_of_fold(rows, labels, num_classes, _PENALTIES[name], seed=seed)
+        for name, rows in {"attributes": smooth, "own": own[wanted]}.items()
     }
 
 
-def _logistic_out_of_fold(
+def logistic_out_of_fold(
     rows: Tensor, labels: Labels, num_classes: int, penalty: float, *, seed: int
 ) -> Probabilities:
+    """Return out-of-fold probabilities of a logistic regression, 0 without a label.
+
+    Args:
+        rows: Features [nodes, columns].
+        labels: Observed labels as class codes, -1 unknown [nodes].
+        num_classes: Number of classes.
+        penalty: L2 penalty.
+        seed: For folds and samples.
+    """
     sample = torch_generator(seed, "labels to learn from")
 
     def learn(seen: Labels) -> Scores:

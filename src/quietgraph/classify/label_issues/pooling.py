@@ -1,13 +1,13 @@
 """Evidence about labels, weighed by how well it predicts the observed labels of this graph."""
 
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import torch
 from scipy.optimize import minimize
 
-from quietgraph.types import UNKNOWN, Labels, Probabilities
+from quietgraph.types import UNKNOWN, FloatArray, IntArray, Labels, Probabilities
 
 _WEIGHT_PENALTY: Final = 0.2
 _BIAS_PENALTY: Final = 1.0
@@ -16,7 +16,7 @@ _FLOOR: Final = 0.1  # of a probability, in units of 1 / classes
 _MOST_NODES: Final = 20_000  # that weights are fitted to, every k-th where there are more
 _LEAST: Final = 1e-12
 
-_Array: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+_Array: TypeAlias = FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,9 @@ class Pooled:
     weights: dict[str, float]
 
 
-def pool_evidence(evidence: dict[str, Probabilities], labels: Labels) -> Pooled:
+def pool_evidence(
+    evidence: dict[str, Probabilities], labels: Labels, counts: _Array | None = None
+) -> Pooled:
     """Return probabilities of the observed labels from several sources.
 
     A logarithmic pool: p(class) ~ exp(sum of weight x log probability + bias of the class), with
@@ -38,18 +40,20 @@ def pool_evidence(evidence: dict[str, Probabilities], labels: Labels) -> Pooled:
         evidence: Probabilities that did not use the node's own label, by name [nodes, classes];
             rows of NaN or 0 say nothing.
         labels: Observed labels as class codes, -1 unknown [nodes].
+        counts: How much each label counts in the fit [nodes]; all alike without it.
     """
     known = labels != UNKNOWN
     observed = labels[known].numpy()
     logs = np.stack([_centred_logs(rows[known]) for rows in evidence.values()])
     part = slice(None, None, max(1, len(observed) // _MOST_NODES))
-    weights, biases = _fit(logs[:, part], observed[part])
+    counted = np.ones(len(observed)) if counts is None else counts[known.numpy()]
+    weights, biases = _fit(logs[:, part], observed[part], counted[part])
     pooled = torch.zeros(len(labels), logs.shape[2], dtype=torch.float64)
     pooled[known] = torch.from_numpy(_softmax(np.tensordot(weights, logs, 1) + biases))
     return Pooled(pooled, dict(zip(evidence, weights.tolist(), strict=True)))
 
 
-def _fit(logs: _Array, observed: np.ndarray[Any, np.dtype[np.int64]]) -> tuple[_Array, _Array]:
+def _fit(logs: _Array, observed: IntArray, counted: _Array) -> tuple[_Array, _Array]:
     """Return weights [sources] and biases [classes]; the problem is convex."""
     count, _, classes = logs.shape
     even = np.r_[np.full(count, 1 / count), np.zeros(classes)]
@@ -58,8 +62,8 @@ def _fit(logs: _Array, observed: np.ndarray[Any, np.dtype[np.int64]]) -> tuple[_
 
     def cost(flat: _Array) -> tuple[float, _Array]:
         mixed = _softmax(np.tensordot(flat[:count], logs, 1) + flat[count:])
-        off, residual = flat - even, mixed - targets
-        value = -np.log((mixed * targets).sum(axis=1).clip(_LEAST)).sum()
+        off, residual = flat - even, counted[:, None] * (mixed - targets)
+        value = -counted @ np.log((mixed * targets).sum(axis=1).clip(_LEAST))
         slope = np.r_[np.tensordot(logs, residual, 2), residual.sum(axis=0)]
         return float(value + (penalty * off**2).sum() / 2), slope + penalty * off
 

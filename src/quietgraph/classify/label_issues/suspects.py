@@ -12,7 +12,7 @@ from torch import Tensor
 from quietgraph.errors import UnknownNameError
 from quietgraph.graph import CSR
 from quietgraph.html import rows_html
-from quietgraph.types import UNKNOWN, Embeddings, Labels, Probabilities
+from quietgraph.types import UNKNOWN, AnyArray, Embeddings, Labels, Probabilities
 
 VOTERS: Final = ("neighbours", "nearest", "attributes", "own")  # in the order of their columns
 COLUMNS: Final = ("plain", "evidence", "cleanlab")
@@ -24,7 +24,7 @@ _SHOWN: Final = 20  # rows in a notebook
 def suspect_table(
     posterior: Probabilities,
     labels: Labels,
-    classes: np.ndarray[Any, Any],
+    classes: AnyArray,
     *,
     flag: bool = True,
 ) -> pd.DataFrame:

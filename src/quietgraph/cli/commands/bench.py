@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from quietgraph.cli.deferred import deferred
-from quietgraph.cli.options import FLAG, LIMITS, CacheOption, RootOption, StoreOption
+from quietgraph.cli.options import FLAG, LIMITS, CacheOption, JsonOption, RootOption, StoreOption
 
 commands = typer.Typer()
 
@@ -82,6 +82,12 @@ def run(  # noqa: PLR0917
             metavar=FLAG,
         ),
     ] = False,
+    is_estimate: Annotated[
+        bool,
+        typer.Option(
+            "--estimate", help="Only say what is missing and how long it takes.", metavar=FLAG
+        ),
+    ] = False,
     cache: CacheOption = None,
     no_cache: Annotated[
         bool,
@@ -90,5 +96,6 @@ def run(  # noqa: PLR0917
         ),
     ] = False,
     data_root: RootOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Run a grid; what the store already has is not run again."""

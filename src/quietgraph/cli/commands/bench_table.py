@@ -18,7 +18,7 @@ OutOption = Annotated[
 ]
 
 
-def _only(text: str, metavar: str) -> Any:
+def _only(text: str, metavar: str) -> object:
     return typer.Option(help=text, metavar=metavar, rich_help_panel=SELECTION)
 
 
@@ -91,6 +91,7 @@ def curves(
         Path, typer.Option(help="SVG file to write.", metavar="FILE", rich_help_panel=OUTPUT)
     ] = Path("curves.svg"),
     selection: SelectionOptions = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Draw accuracy against the noise rate."""
 
@@ -104,6 +105,7 @@ def ranks(
         Path, typer.Option(help="SVG file to write.", metavar="FILE", rich_help_panel=OUTPUT)
     ] = Path("ranks.svg"),
     selection: SelectionOptions = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Draw mean ranks with the critical difference."""
 
@@ -117,6 +119,7 @@ def export(
     out: Annotated[
         Path, typer.Option(help="CSV file to write.", metavar="FILE", rich_help_panel=OUTPUT)
     ] = Path("results.csv"),
+    as_json: JsonOption = False,
 ) -> None:
     """Write every run, finished or failed, as a line of a CSV file."""
 
@@ -128,5 +131,6 @@ def export(
 def import_runs(
     files: Annotated[list[Path], typer.Argument(help="CSV files that `bench export` wrote.")],
     store: StoreOption = _DEFAULT,
+    as_json: JsonOption = False,
 ) -> None:
     """Take runs from CSV files into a store, to go on from there."""

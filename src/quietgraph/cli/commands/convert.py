@@ -9,6 +9,7 @@ from quietgraph.cli.deferred import deferred
 from quietgraph.cli.options import (
     DATA,
     ColumnOption,
+    JsonOption,
     RootOption,
     TableOptions,
 )
@@ -22,7 +23,7 @@ commands = typer.Typer()
     rich_help_panel=DATA,
 )
 @deferred
-def convert(
+def convert(  # noqa: PLR0917
     source: Annotated[
         str, typer.Argument(help="A dataset, tables in a folder, or a file.", metavar="SOURCE")
     ],
@@ -33,5 +34,6 @@ def convert(
     columns: ColumnOption = None,
     tables: TableOptions = None,
     data_root: RootOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Write a graph as a memory-mapped folder, in bounded memory."""

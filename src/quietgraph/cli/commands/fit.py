@@ -115,6 +115,8 @@ def fit(  # noqa: PLR0917
     annotations: Annotated[
         list[Path] | None,
         typer.Option(
+            "--annotations",
+            "--labels",
             help="Labels of several annotators.",
             metavar="PATH",
             rich_help_panel=CORRECTED,
@@ -123,7 +125,7 @@ def fit(  # noqa: PLR0917
     verified: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Run or verified.csv of a review.",
+            help="Reviewed run, or node,label.",
             metavar="PATH",
             rich_help_panel=CORRECTED,
         ),

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from quietgraph.cli.deferred import deferred
-from quietgraph.cli.options import RootOption
+from quietgraph.cli.options import JsonOption, RootOption
 
 commands = typer.Typer()
 
@@ -29,6 +29,7 @@ def choose(  # noqa: PLR0917
         Path | None, typer.Option(help="File to fill in (else in the run).", metavar="FILE")
     ] = None,
     data_root: RootOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Choose the nodes whose labels are worth most, new ones or again."""
 
@@ -55,6 +56,7 @@ def prompt(  # noqa: PLR0917
     out: Annotated[Path, typer.Option(help="File to write.", metavar="FILE")] = Path(
         "prompts.jsonl"
     ),
+    as_json: JsonOption = False,
 ) -> None:
     """Write prompts for a language model, as its provider's batches take them."""
 
@@ -70,5 +72,6 @@ def answers(
     out: Annotated[Path, typer.Option(help="File to write.", metavar="FILE")] = Path(
         "annotations.csv"
     ),
+    as_json: JsonOption = False,
 ) -> None:
     """Turn the answers of a language model into a table for fit --annotations."""

@@ -12,6 +12,7 @@ from quietgraph.cli.options import (
     OUTPUT,
     CacheOption,
     FormatOption,
+    JsonOption,
     RootOption,
     StoreOption,
 )
@@ -60,5 +61,6 @@ def paper(  # noqa: PLR0917
         str | None, typer.Option(help="Other draws: 5, 1000-1009 or a list.", metavar="N")
     ] = None,
     data_root: RootOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Print a table of the paper, our numbers beside the printed ones."""

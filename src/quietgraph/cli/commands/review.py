@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from quietgraph.cli.deferred import deferred
-from quietgraph.cli.options import FLAG, SERVER, HostOption, PortOption
+from quietgraph.cli.options import FLAG, SERVER, HostOption, JsonOption, PortOption
 
 commands = typer.Typer()
 
@@ -33,5 +33,6 @@ def review(  # noqa: PLR0917
         Path | None,
         typer.Option(help="Write the merged decisions to a CSV file and end.", metavar="FILE"),
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Serve the report of a run to reviewers and save their decisions."""

@@ -1,10 +1,12 @@
 """Embeddings of a large graph, layer by layer in blocks of rows.
 
 Beside the features, which may be memory-mapped, two matrices [nodes, width] are held at most, and
-nothing else that grows with the graph but a few numbers per node.
+nothing else that grows with the graph but a few numbers per node. Several processes compute a range
+of rows each (see `node_rows`).
 """
 
 import copy
+import hashlib
 from collections.abc import Callable, Iterator
 
 import torch
@@ -16,11 +18,11 @@ from quietgraph.embed.encoder import GCNEncoder
 from quietgraph.embed.negative_depth import TEDEncoder
 from quietgraph.embed.propagation import multiply, normalise_rows, normalised_adjacency, project
 from quietgraph.embed.scale.large_matrix import empty_matrix
+from quietgraph.embed.scale.node_rows import node_rows, row_ranges
 from quietgraph.embed.views import View
 from quietgraph.graph import CSR, Features, Graph
 from quietgraph.types import Embeddings
 
-BLOCK = 16_384  # rows at once: 16 MB a matrix at width 256
 _COLUMNS = 32  # of a trainable-depth filter at once, which needs six matrices of them
 
 
@@ -31,16 +33,13 @@ class BlockOperator:
     """
 
     def __init__(self, adjacency: CSR, *, block: int | None = None) -> None:
-        self.adjacency, self.block = adjacency, block or BLOCK
-        degree = torch.ones(adjacency.shape[0], device=adjacency.values.device)  # the self-loop
-        for rows in self.blocks():
-            part = _slice_rows(adjacency, rows)
-            degree[rows].index_add_(0, part.rows, part.values)
-        self.scale = degree.rsqrt()
+        self.adjacency, self.nodes = adjacency, node_rows(adjacency.shape[0], block)
+        self.scale = self.nodes.numbers(self._degree).rsqrt()
 
-    def blocks(self) -> Iterator[slice]:
-        """Yield ranges of rows that cover all nodes."""
-        return row_ranges(self.adjacency.shape[0], self.block)
+    def _degree(self, rows: slice) -> Tensor:
+        part = _slice_rows(self.adjacency, rows)
+        degree = torch.ones(part.shape[0], device=part.values.device)  # the self-loop
+        return degree.index_add_(0, part.rows, part.values)
 
     def apply(self, rows: slice, dense: Tensor, weight: Tensor | None = None) -> Tensor:
         """Return some rows of the operator times a matrix [rows, dim].
@@ -58,14 +57,7 @@ class BlockOperator:
 
     def spread(self, dense: Tensor) -> Tensor:
         """Return the operator times a matrix, all rows [nodes, dim]."""
-        return torch.cat([self.apply(rows, dense) for rows in self.blocks()])
-
-
-def row_ranges(count: int, block: int | None = None) -> Iterator[slice]:
-    """Yield ranges of `block` rows that cover `count` rows."""
-    size = block or BLOCK
-    for start in range(0, count, size):
-        yield slice(start, min(start + size, count))
+        return self.nodes.fill("spread", lambda rows: self.apply(rows, dense))
 
 
 def encode_in_blocks(
@@ -81,12 +73,30 @@ def encode_in_blocks(
         feature_norm: Scaling of feature rows.
         block: Rows computed at once.
     """
+    nodes = node_rows(graph.num_nodes, block)
+    key = weights_key(encoder)
     with torch.no_grad():
         if isinstance(encoder, GCNEncoder):
-            return _encode_layers(encoder, graph, feature_norm, block)
+            return nodes.once(
+                "embeddings", key, lambda: _encode_layers(encoder, graph, feature_norm, block)
+            )
         if isinstance(encoder, TEDEncoder):
-            return _encode_columns(encoder, graph, feature_norm)
-    return encode(encoder, graph, normalise_rows(graph.features, feature_norm))
+            return nodes.from_first(
+                "embeddings", lambda: _encode_columns(encoder, graph, feature_norm)
+            )
+    return nodes.from_first(
+        "embeddings",
+        lambda: encode(encoder, graph, normalise_rows(graph.features, feature_norm)),
+    )
+
+
+def weights_key(encoder: nn.Module) -> str:
+    """Return a short text that is the same for the same weights alone."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name, value in encoder.state_dict().items():
+        digest.update(name.encode())
+        digest.update(value.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
 
 
 def _encode_layers(encoder: GCNEncoder, graph: Graph, norm: str, block: int | None) -> Embeddings:
@@ -98,11 +108,12 @@ def _encode_layers(encoder: GCNEncoder, graph: Graph, norm: str, block: int | No
         norm=norm,
         activate=lambda rows: F.leaky_relu(rows + encoder.first_bias, slope),
     )
-    embeddings = empty_matrix(graph.num_nodes, encoder.second.shape[1], like=hidden)
-    for rows in operator.blocks():
+
+    def second(rows: slice) -> Tensor:
         found = operator.apply(rows, hidden) @ encoder.second + encoder.second_bias
-        embeddings[rows] = found.relu() if encoder.output == "relu" else found
-    return embeddings
+        return found.relu() if encoder.output == "relu" else found
+
+    return operator.nodes.fill("embeddings", second)
 
 
 def convolve_in_blocks(
@@ -122,34 +133,36 @@ def convolve_in_blocks(
         norm: Scaling of the rows of X.
         activate: Applied to blocks of rows; adds the bias too.
     """
-    hidden = empty_matrix(features.shape[0], weight.shape[1], like=weight)
+    nodes = operator.nodes
     # The narrower side is propagated.
     if isinstance(features, Tensor) and features.shape[1] <= weight.shape[1]:
-        lengths = None if norm == "none" else _inverse_lengths(features, norm, operator.block)
-        for rows in operator.blocks():
-            hidden[rows] = activate(operator.apply(rows, features, lengths) @ weight)
-        return hidden
-    projected = project_in_blocks(features, weight, norm=norm, block=operator.block)
-    for rows in operator.blocks():
-        hidden[rows] = activate(operator.apply(rows, projected))
-    return hidden
+        lengths = None if norm == "none" else nodes.numbers(_inverse_lengths(features, norm))
+        return nodes.fill(
+            "hidden", lambda rows: activate(operator.apply(rows, features, lengths) @ weight)
+        )
+    projected = project_in_blocks(features, weight, norm=norm, block=nodes.block)
+    return nodes.fill("hidden", lambda rows: activate(operator.apply(rows, projected)))
 
 
 def project_in_blocks(
     features: Features, weight: Tensor, *, norm: str, block: int | None = None
 ) -> Tensor:
     """Return the scaled feature rows times a matrix [nodes, dim]; features are read in blocks."""
-    projected = empty_matrix(features.shape[0], weight.shape[1], like=weight)
-    ranges = row_ranges(features.shape[0], block)
-    for rows, part in zip(ranges, feature_blocks(features, block), strict=True):
-        projected[rows] = project(normalise_rows(part, norm), weight)
-    return projected
+    return node_rows(features.shape[0], block).fill(
+        "projected",
+        lambda rows: project(normalise_rows(feature_rows(features, rows), norm), weight),
+    )
+
+
+def feature_rows(features: Features, rows: slice) -> Features:
+    """Return a range of feature rows [rows, features]."""
+    return _slice_rows(features, rows) if isinstance(features, CSR) else features[rows]
 
 
 def feature_blocks(features: Features, block: int | None = None) -> Iterator[Features]:
     """Yield the feature rows, a block at a time."""
     for rows in row_ranges(features.shape[0], block):
-        yield _slice_rows(features, rows) if isinstance(features, CSR) else features[rows]
+        yield feature_rows(features, rows)
 
 
 def _encode_columns(encoder: TEDEncoder, graph: Graph, norm: str) -> Embeddings:
@@ -167,14 +180,15 @@ def _encode_columns(encoder: TEDEncoder, graph: Graph, norm: str) -> Embeddings:
     return embeddings
 
 
-def _inverse_lengths(features: Tensor, norm: str, block: int) -> Tensor:
-    """Return 1 / length of every feature row [nodes]."""
+def _inverse_lengths(features: Tensor, norm: str) -> Callable[[slice], Tensor]:
+    """Return what gives 1 / length of the feature rows of a range [rows]."""
     power = {"l1": 1, "l2": 2}[norm]
-    lengths = [
-        torch.linalg.vector_norm(features[rows], ord=power, dim=1)
-        for rows in row_ranges(len(features), block)
-    ]
-    return torch.cat(lengths).clamp_min(1e-12).reciprocal()
+
+    def compute(rows: slice) -> Tensor:
+        lengths: Tensor = torch.linalg.vector_norm(features[rows], ord=power, dim=1)
+        return lengths.clamp_min(1e-12).reciprocal()
+
+    return compute
 
 
 def _slice_rows(matrix: CSR, rows: slice) -> CSR:

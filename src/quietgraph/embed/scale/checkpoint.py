@@ -3,9 +3,10 @@
 import contextlib
 import hashlib
 import json
+import shutil
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from quietgraph.tensor_file import read_tensors, write_tensors
 
 _FILE = "training.safetensors"
 _FORMAT = 2
+ROWS_FOLDER = "rows"  # of matrices that processes share, within the folder
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,13 +80,14 @@ class Checkpoints:
         return (self.folder / _FILE).exists()
 
     def forget(self) -> None:
-        """Remove the snapshot, and the folder where nothing else is in it."""
+        """Remove snapshot and shared rows, and the folder where nothing else is in it."""
+        shutil.rmtree(self.folder / ROWS_FOLDER, ignore_errors=True)
         with contextlib.suppress(OSError):
             (self.folder / _FILE).unlink(missing_ok=True)
             self.folder.rmdir()
 
 
-def content_key(facts: dict[str, Any]) -> str:
+def content_key(facts: Mapping[str, object]) -> str:
     """Return a short text that is the same for the same facts alone."""
     text = json.dumps(facts, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

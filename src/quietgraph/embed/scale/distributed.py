@@ -5,13 +5,14 @@ on one machine and, started by torchrun, on several.
 """
 
 import datetime
+import itertools
 import os
 import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -29,10 +30,17 @@ _PAUSE = 0.05  # seconds between two looks at the store
 
 @dataclass(frozen=True)
 class World:
-    """This process among all that train together."""
+    """This process among all that work together.
+
+    Attributes:
+        rank: Number of this process.
+        size: How many there are.
+        serial: Numbers for what they share, the same in all as they do the same in one order.
+    """
 
     rank: int = 0
     size: int = 1
+    serial: Iterator[int] = field(default_factory=itertools.count, compare=False, repr=False)
 
     @property
     def is_first(self) -> bool:
@@ -49,7 +57,12 @@ class World:
         dist.all_reduce(summed)
         return summed.to(tensor.device)
 
-    def agree(self, value: Any) -> Any:
+    def wait(self) -> None:
+        """Return when all processes are here."""
+        if self.size > 1:
+            dist.barrier()
+
+    def agree(self, value: object) -> Any:
         """Return the value of the first process."""
         if self.size == 1:
             return value

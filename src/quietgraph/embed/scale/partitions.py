@@ -1,19 +1,21 @@
 """A graph in partitions: which nodes are trained on together, and the subgraph among them.
 
-METIS (the package `pymetis`) finds small clusters that cut few edges, and a partition is made of
-many clusters from all over the graph: nodes of one cluster are similar, and a contrast among them
-alone would push apart what belongs together. Without METIS the nodes are assigned at random.
+METIS (the package `pymetis`) or streaming finds small clusters that cut few edges, and a partition
+is made of many clusters from all over the graph: nodes of one cluster are similar, and a contrast
+among them alone would push apart what belongs together.
 """
 
 import importlib.util
 import math
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from quietgraph.embed.scale.distributed import ALONE, World
+from quietgraph.embed.scale.streaming import cut_by_streaming
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph import CSR, Features, Graph
 from quietgraph.rng import derive_seed, torch_generator
@@ -21,6 +23,12 @@ from quietgraph.rng import derive_seed, torch_generator
 WHOLE_UP_TO = 200_000  # nodes: a step on all of them holds 12 KB a node, 2.4 GB, at width 256
 NODES_PER_PARTITION = 50_000  # a step holds 0.6 GB; smaller ones cut more edges, no faster
 PARTITIONS_HELP = "partitions to train in; 0 chooses by size, 1 is the whole graph"
+PARTITIONERS: Final = ("auto", "metis", "streaming", "random")
+PARTITIONER_HELP: Final = (
+    "what cuts the graph into partitions: METIS, a streaming pass, chance; auto: METIS where it is "
+    "installed and the graph has at most 30 million edges, else streaming"
+)
+_METIS_UP_TO: Final = 60_000_000  # stored entries, two an edge: METIS works in one process
 _CLUSTERS = 128  # of a partition; fewer lose fewer edges, but accuracy with them
 _NODES_PER_CLUSTER = 20  # at least
 
@@ -93,8 +101,11 @@ def count_per_step(wanted: int, world: World) -> int:
     return math.ceil(wanted / world.size) * world.size
 
 
-def describe_partitions(num_nodes: int, wanted: int, *, per_step: int = 1) -> str:
+def describe_partitions(
+    graph: Graph, wanted: int, *, per_step: int = 1, partitioner: str = "auto"
+) -> str:
     """Return in one line how a graph is trained, and why."""
+    num_nodes, partitioner = graph.num_nodes, choose_partitioner(graph.adjacency, partitioner)
     count = count_partitions(num_nodes, wanted, per_step=per_step)
     why = "as asked for"
     if wanted == 0 and count == per_step > 1:
@@ -104,38 +115,74 @@ def describe_partitions(num_nodes: int, wanted: int, *, per_step: int = 1) -> st
         why = f"chosen for {num_nodes:,} nodes, {side} {WHOLE_UP_TO:,}"
     if count == 1:
         return f"training on the whole graph in every step ({why})"
-    way = "by METIS" if has_metis() else "at random: METIS comes with quietgraph[scale]"
+    way = {"metis": "by METIS", "streaming": "by streaming", "random": "at random"}[partitioner]
     size = f"of about {num_nodes // count:,} nodes, {per_step} in a step"
     return f"training in {count} partitions {size} ({why}; cut {way})"
 
 
 def make_plan(
-    graph: Graph, count: int, *, per_step: int = 1, world: World = ALONE, seed: int
+    graph: Graph,
+    count: int,
+    *,
+    per_step: int = 1,
+    world: World = ALONE,
+    seed: int,
+    partitioner: str = "auto",
 ) -> Plan:
-    """Return the plan for a graph; of several processes the first one cuts the graph."""
-    owner = None
-    if world.is_first:
-        owner = cut_nodes(graph.adjacency, count, seed=seed)
-    owner = world.agree(owner)
+    """Return the plan for a graph, the same in all processes."""
+    owner = cut_nodes(graph.adjacency, count, seed=seed, world=world, partitioner=partitioner)
     order = torch.argsort(owner, stable=True)
     partitions = torch.split(order, torch.bincount(owner, minlength=count).tolist())
     return Plan(tuple(partitions), per_step, world, seed)
 
 
-def cut_nodes(adjacency: CSR, count: int, *, seed: int) -> Tensor:
-    """Return the partition of each node, all of nearly equal size [nodes] int64."""
+def choose_partitioner(adjacency: CSR, wanted: str = "auto") -> str:
+    """Return what cuts a graph: `metis`, `streaming` or `random`."""
+    if wanted == "metis" and not has_metis():
+        raise InvalidParameterError(
+            "partitioner is metis, which is not installed. Install quietgraph[scale], or choose "
+            "streaming."
+        )
+    if wanted == "metis" and adjacency.num_entries >= 2**31:
+        raise InvalidParameterError(
+            f"METIS counts in 32 bits, and the graph has {adjacency.num_entries:,} stored entries. "
+            "Choose the partitioner streaming."
+        )
+    if wanted != "auto":
+        return wanted
+    return "metis" if has_metis() and adjacency.num_entries <= _METIS_UP_TO else "streaming"
+
+
+def cut_nodes(
+    adjacency: CSR, count: int, *, seed: int, world: World = ALONE, partitioner: str = "auto"
+) -> Tensor:
+    """Return the partition of each node, all of nearly equal size [nodes] int32.
+
+    METIS runs in the first process and holds the whole adjacency; all processes stream together.
+
+    Args:
+        adjacency: Of the graph.
+        count: Number of partitions.
+        seed: Of METIS, and of which clusters make a partition.
+        world: The processes that train together; all get the same answer.
+        partitioner: One of `PARTITIONERS`.
+    """
     num_nodes = adjacency.shape[0]
     if count == 1:
-        return torch.zeros(num_nodes, dtype=torch.int64)
-    draws = torch_generator(seed, "parts")
-    if has_metis() and adjacency.num_entries < 2**31:  # METIS counts in 32 bits
+        return torch.zeros(num_nodes, dtype=torch.int32)
+    draws, way = torch_generator(seed, "parts"), choose_partitioner(adjacency, partitioner)
+    if way != "random":
         clusters = count * min(_CLUSTERS, max(1, num_nodes // (count * _NODES_PER_CLUSTER)))
-        partition_of = torch.randperm(clusters, generator=draws) % count
-        owner = partition_of[cut_by_metis(adjacency, clusters, seed)]
-        # METIS may leave clusters empty where the graph has many components.
+        partition_of = torch.randperm(clusters, generator=draws).to(torch.int32) % count
+        if way == "streaming":
+            found = cut_by_streaming(adjacency, clusters, world=world)
+        else:
+            found = world.agree(cut_by_metis(adjacency, clusters, seed) if world.is_first else None)
+        owner = partition_of[found]
+        # Clusters may be empty where the graph has many components.
         if int(torch.bincount(owner, minlength=count).min()) > 1:
             return owner
-    return torch.randperm(num_nodes, generator=draws) % count
+    return (torch.randperm(num_nodes, generator=draws) % count).to(torch.int32)
 
 
 def has_metis() -> bool:
@@ -144,7 +191,7 @@ def has_metis() -> bool:
 
 
 def cut_by_metis(adjacency: CSR, count: int, seed: int) -> Tensor:
-    """Return the METIS cluster of each node [nodes] int64."""
+    """Return the METIS cluster of each node [nodes] int32."""
     import pymetis  # noqa: PLC0415  (an extra)
 
     pointer, columns = (
@@ -154,7 +201,7 @@ def cut_by_metis(adjacency: CSR, count: int, seed: int) -> Tensor:
     options = pymetis.Options(seed=derive_seed(seed, "metis") % 2**31)
     graph = pymetis.CSRAdjacency(pointer, columns)
     _, owner = pymetis.part_graph(count, graph, options=options, recursive=False)
-    return torch.tensor(owner, dtype=torch.int64)
+    return torch.tensor(owner, dtype=torch.int32)
 
 
 def induced_graph(graph: Graph, nodes: Tensor) -> Graph:

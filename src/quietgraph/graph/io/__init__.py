@@ -2,13 +2,14 @@
 
 from quietgraph.graph.io.corrections import Corrections, read_corrections
 from quietgraph.graph.io.encoding import Encoding, read_encoding
-from quietgraph.graph.io.read import read_graph
+from quietgraph.graph.io.read import ReadOptions, read_graph
 from quietgraph.graph.io.result import ReadGraph, Understood
 
 __all__ = [
     "Corrections",
     "Encoding",
     "ReadGraph",
+    "ReadOptions",
     "Understood",
     "read_corrections",
     "read_encoding",

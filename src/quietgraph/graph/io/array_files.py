@@ -2,31 +2,30 @@
 
 import shutil
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
+import scipy.sparse
 import torch
 
-from quietgraph.graph.sparse import CSR, Features
-
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+from quietgraph.graph.sparse import CSR, Features, as_dense
+from quietgraph.types import AnyArray, Matrix
 
 
 class GrowingArray:
     """An array, filled piece by piece."""
 
     def __init__(
-        self, folder: Path | None, name: str, kind: Any, *, width: int | None = None
+        self, folder: Path | None, name: str, kind: type[np.generic], *, width: int | None = None
     ) -> None:
         """Args: its folder (None: in memory), name, type of entries, columns of a matrix."""
         self.kind, self.width, self.rows = np.dtype(kind), width, 0
         self._path = None if folder is None else folder / f"{name}.npy"
-        self._pieces: list[_Array] = []
+        self._pieces: list[AnyArray] = []
         self._raw = None if self._path is None else self._path.with_suffix(".raw")
         if self._raw is not None:
             self._raw.touch()
 
-    def append(self, piece: Any) -> None:
+    def append(self, piece: object) -> None:
         """Add entries, or rows of a matrix, at the end."""
         plain = np.ascontiguousarray(piece, dtype=self.kind)
         self.rows += len(plain)
@@ -36,7 +35,7 @@ class GrowingArray:
         with self._raw.open("ab") as file:
             plain.tofile(file)
 
-    def finish(self) -> _Array:
+    def finish(self) -> AnyArray:
         """Return the array."""
         shape = (self.rows,) if self.width is None else (self.rows, self.width)
         if self._path is None or self._raw is None:
@@ -48,10 +47,10 @@ class GrowingArray:
             shutil.copyfileobj(source, target, 2**22)
         self._raw.unlink()
         # Copy on write: torch wants writable memory, and the file must never change.
-        mapped: _Array = np.load(self._path, mmap_mode="c", allow_pickle=False)
+        mapped: AnyArray = np.load(self._path, mmap_mode="c", allow_pickle=False)
         return mapped
 
-    def discard(self, instead: _Array) -> _Array:
+    def discard(self, instead: AnyArray) -> AnyArray:
         """Forget what was appended; return another array in its place."""
         self._pieces = []
         if self._raw is not None:
@@ -67,17 +66,17 @@ class GrowingFeatures:
         if sparse:
             self.columns = GrowingArray(folder, "features_columns", np.int32)
             self.values = GrowingArray(folder, "features_values", np.float32)
-            self.counts: list[_Array] = []
+            self.counts: list[AnyArray] = []
             self.folder = folder
         else:
             self.dense = GrowingArray(folder, "features", np.float32, width=width)
 
-    def append(self, block: Any) -> None:
+    def append(self, block: Matrix) -> None:
         """Add rows, a SciPy matrix [rows, width] if sparse, any matrix otherwise."""
         if not self.sparse:
-            self.dense.append(block.toarray() if hasattr(block, "toarray") else block)
+            self.dense.append(as_dense(block))
             return
-        rows = block.tocsr()
+        rows = scipy.sparse.csr_matrix(block)
         rows.sum_duplicates()
         rows.eliminate_zeros()
         rows.sort_indices()
@@ -99,6 +98,6 @@ class GrowingFeatures:
         return CSR(tensors[0], tensors[1], tensors[2], (len(counts) - 1, self.width))
 
 
-def index_type(largest: int) -> Any:
+def index_type(largest: int) -> type[np.int32 | np.int64]:
     """Return int32 while indices fit, as in memory."""
     return np.int32 if largest < 2**31 - 1 else np.int64

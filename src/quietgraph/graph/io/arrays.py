@@ -4,7 +4,7 @@ import math
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from quietgraph.errors import UnreadableFileError
 from quietgraph.graph.checks import check_edges, check_weights
 from quietgraph.graph.io.limits import EDGE, FEATURE, NODE, Budget, parsing
 from quietgraph.graph.io.raw import EdgeBlocks, Raw
+from quietgraph.types import AnyArray, IntArray, Matrix, SparseMatrix
 
 _FEATURES: Final = ("x", "features", "node_features", "node_feat", "feat", "attr_matrix")
 _EDGES: Final = ("edge_index", "edges")
@@ -29,7 +30,6 @@ _WIDE: Final = ("features", "adjacency")  # parts with columns
 _PACKINGS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what NumPy writes
 _LARGE: Final = 64 * 2**20  # bytes of an array from which it is unpacked to disk, given a folder
 _ROWS: Final = 2**20  # edges at a time
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 def read_npz(path: Path, budget: Budget, scratch: Path | None) -> Raw:
@@ -58,7 +58,9 @@ def read_npz(path: Path, budget: Budget, scratch: Path | None) -> Raw:
     return raw_of_arrays(arrays, ".npz", str(path), notes, budget)
 
 
-def _unpack(packed: Any, member: Any, budget: Budget, file: Path | None) -> _Array | None:
+def _unpack(
+    packed: zipfile.ZipFile, member: zipfile.ZipInfo, budget: Budget, file: Path | None
+) -> AnyArray | None:
     """Return an array of an archive; None where it holds Python objects, which could run code."""
     if member.compress_type not in _PACKINGS or member.flag_bits & 1:
         raise UnreadableFileError(
@@ -79,12 +81,12 @@ def _unpack(packed: Any, member: Any, budget: Budget, file: Path | None) -> _Arr
         budget.check("entries", math.prod(shape))
         if size > member.file_size:
             raise ValueError(f"{member.filename} is cut off")
-        order: Any = "F" if turned else "C"
+        order: Literal["F", "C"] = "F" if turned else "C"
         if file is not None and size > _LARGE:
             with file.open("wb") as unpacked:
                 while piece := stream.read(2**22):
                     unpacked.write(piece)
-            mapped: _Array = np.memmap(file, kind, "r", shape=shape, order=order)
+            mapped: AnyArray = np.memmap(file, kind, "r", shape=shape, order=order)
             return mapped
         content = stream.read(size)
         stream.read(1)  # at the end of the member its checksum is compared
@@ -144,7 +146,7 @@ def _take(left: dict[str, Any], names: tuple[str, ...]) -> Any:
     return None if name is None else left.pop(name)
 
 
-def _as_list(values: Any) -> Any:
+def _as_list(values: AnyArray | None) -> AnyArray | None:
     """Return one column as a list; bytes as texts where they are."""
     if values is None:
         return None
@@ -160,7 +162,7 @@ def _as_list(values: Any) -> Any:
         ) from error
 
 
-def _check_kind(parts: Mapping[str, Any], kinds: str, words: str, where: str) -> None:
+def _check_kind(parts: Mapping[str, Matrix | None], kinds: str, words: str, where: str) -> None:
     for name, part in parts.items():
         if part is not None and part.dtype.kind not in kinds:
             raise UnreadableFileError(
@@ -170,7 +172,7 @@ def _check_kind(parts: Mapping[str, Any], kinds: str, words: str, where: str) ->
 
 def _take_matrix(
     left: dict[str, Any], beginnings: tuple[str, ...], where: str, budget: Budget, each: int
-) -> Any:
+) -> SparseMatrix | None:
     """Remove the parts of a sparse matrix and return it; None where there is none."""
     for start, parts in ((start, parts) for start in beginnings for parts in _LAYOUTS):
         names = [start + part for part in parts]
@@ -194,7 +196,9 @@ def _take_matrix(
     return None
 
 
-def _edges(left: dict[str, Any], adjacency: Any, where: str) -> tuple[Any, Any]:
+def _edges(
+    left: dict[str, Any], adjacency: SparseMatrix | None, where: str
+) -> tuple[IntArray, AnyArray | None]:
     if adjacency is not None:
         if adjacency.shape[0] != adjacency.shape[1]:
             raise UnreadableFileError(
@@ -224,7 +228,7 @@ def _edges(left: dict[str, Any], adjacency: Any, where: str) -> tuple[Any, Any]:
     return pairs, weights
 
 
-def _count_nodes(parts: Mapping[str, Any], edges: Any, where: str) -> int:
+def _count_nodes(parts: Mapping[str, Matrix | None], edges: IntArray, where: str) -> int:
     """Return the number of nodes on which all parts agree."""
     sizes = {name: part.shape for name, part in parts.items() if part is not None}
     flat = [name for name, shape in sizes.items() if len(shape) != 1 + (name in _WIDE)]
@@ -240,8 +244,9 @@ def _count_nodes(parts: Mapping[str, Any], edges: Any, where: str) -> int:
     return next(iter(counts.values())) if counts else int(edges.max(initial=-1)) + 1
 
 
-def _inside(labels: Any, train: Any, validation: Any) -> Any:
+def _inside(labels: AnyArray, train: AnyArray, validation: AnyArray | None) -> AnyArray:
     shown = train.astype(bool)
     if validation is not None:
         shown = shown | validation.astype(bool)
-    return np.where(shown, labels.astype(object), None)
+    values: AnyArray = np.where(shown, labels.astype(object), np.array(None))
+    return values

@@ -1,7 +1,5 @@
 """From what a file holds to a graph, in a stream: in memory, or in a folder that is mapped."""
 
-from typing import Any, TypeAlias
-
 import numpy as np
 import pandas as pd
 import torch
@@ -18,8 +16,7 @@ from quietgraph.graph.io.nodes import Nodes, Options, read_nodes
 from quietgraph.graph.io.raw import Raw, positions_of
 from quietgraph.graph.io.result import ReadGraph, Understood
 from quietgraph.graph.sparse import CSR
-
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+from quietgraph.types import AnyArray
 
 
 def assemble(raw: Raw, options: Options) -> ReadGraph:
@@ -73,7 +70,7 @@ def _adjacency(raw: Raw, nodes: Nodes, options: Options) -> tuple[CSR, dict[str,
     found = dict.fromkeys(("given", "loops", "duplicates", "opposite", "alike", "both"), 0)
     columns = GrowingArray(folder, "columns", index_type(size))
     values = GrowingArray(folder, "weights", np.float32)
-    counts: list[_Array] = []
+    counts: list[AnyArray] = []
     weighted, row = False, 0
     with EdgeSorter(folder, size, expected=raw.num_edges) as sorter:
         for sources, targets, weights in raw.edges(nodes.keys):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quietgraph.errors import UnreadableFileError
+from quietgraph.types import BoolArray, FloatArray, IntArray
 
 MISSING_WORDS: Final = ("", "na", "n/a", "nan", "null", "none", "<na>", "#n/a")
 PLAIN: Final = "plain"
@@ -38,7 +39,6 @@ _NUMERIC: Final = (
     pa.types.is_floating,
     pa.types.is_decimal,
 )
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,16 +56,16 @@ class Cells:
     kind: str
     numbers: Any = None
     codes: Any = None
-    values: Any = None
+    values: pa.StringArray = None
     vectors: Any = None
 
     def __len__(self) -> int:
         given = (self.codes, self.numbers, self.vectors)
         return len(next(part for part in given if part is not None))
 
-    def used(self) -> _Array:
+    def used(self) -> IntArray:
         """Return how many cells hold each text [values]."""
-        counts: _Array = np.bincount(self.codes[self.codes >= 0], minlength=len(self.values))
+        counts: IntArray = np.bincount(self.codes[self.codes >= 0], minlength=len(self.values))
         return counts
 
     def texts(self) -> list[str]:
@@ -75,7 +75,7 @@ class Cells:
 
 
 def read_cells(
-    array: Any, name: str, unknown: Sequence[str] = (), *, numbers: bool = False
+    array: pa.Array, name: str, unknown: Sequence[str] = (), *, numbers: bool = False
 ) -> Cells:
     """Return the cells of an Arrow array; empty ones and those in `unknown` count as empty.
 
@@ -115,11 +115,11 @@ def read_cells(
 
 
 @lru_cache(maxsize=8)
-def _blank_words(unknown: tuple[str, ...]) -> Any:
+def _blank_words(unknown: tuple[str, ...]) -> pa.StringArray:
     return pa.array(["", None, *unknown], pa.string())
 
 
-def as_texts(array: Any, name: str) -> Any:
+def as_texts(array: pa.Array, name: str) -> pa.StringArray:
     """Return texts, or bytes that stand for texts, as an Arrow array of texts."""
     try:
         return array.cast(pa.string())
@@ -129,7 +129,7 @@ def as_texts(array: Any, name: str) -> Any:
         ) from error
 
 
-def parse(values: Any, style: str) -> tuple[_Array, _Array]:
+def parse(values: pa.StringArray, style: str) -> tuple[FloatArray, BoolArray]:
     """Return texts as numbers in a style, NaN where empty or wrong, and which are wrong."""
     if style == PLAIN:
         try:
@@ -146,13 +146,13 @@ def parse(values: Any, style: str) -> tuple[_Array, _Array]:
     return np.where(empty, np.nan, numbers), wrong
 
 
-def is_hopeful(values: Any) -> _Array:
+def is_hopeful(values: pa.StringArray) -> BoolArray:
     """Return which texts might be numbers with commas, or dates."""
     patterns = [_DATE_LIKE, *(pattern for pattern, _ in _COMMAS.values())]
     return _as_bool(pc.match_substring_regex(values, "|".join(f"({one})" for one in patterns)))
 
 
-def _numbers(texts: Any, style: str) -> _Array:
+def _numbers(texts: pa.StringArray, style: str) -> FloatArray:
     pattern, changes = _COMMAS.get(style, (_NUMBER, ()))
     right = pc.match_substring_regex(texts, pattern)
     texts = pc.if_else(right, texts, pa.scalar(None, pa.string()))
@@ -161,15 +161,17 @@ def _numbers(texts: Any, style: str) -> _Array:
     return _to_float(pc.cast(texts, pa.float64()))
 
 
-def _dates(values: Any, style: str) -> _Array:
+def _dates(values: pa.StringArray, style: str) -> FloatArray:
     likely = _as_bool(pc.match_substring_regex(values, _DATE_LIKE))
+    if not likely.any():
+        return np.full(len(values), np.nan)
     texts = pd.Series(values.to_pylist(), dtype=object).where(likely)
     stamps = pd.to_datetime(texts, format=style, errors="coerce", utc=True)
     days = (stamps - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
-    return days.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.asarray(days, dtype=np.float64)
 
 
-def _vectors(array: Any, name: str) -> _Array:
+def _vectors(array: pa.Array, name: str) -> FloatArray:
     kind = array.type.value_type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         raise UnreadableFileError(
@@ -193,7 +195,7 @@ def _vectors(array: Any, name: str) -> _Array:
     return vectors
 
 
-def _known(numbers: _Array, unknown: Sequence[str]) -> _Array:
+def _known(numbers: FloatArray, unknown: Sequence[str]) -> FloatArray:
     """Return numbers with NaN for those that mean unknown."""
     for word in unknown:
         try:
@@ -203,23 +205,23 @@ def _known(numbers: _Array, unknown: Sequence[str]) -> _Array:
     return numbers
 
 
-def _to_float(array: Any) -> _Array:
+def _to_float(array: pa.Array) -> FloatArray:
     plain = array.cast(pa.float64(), safe=False) if array.type != pa.float64() else array
-    numbers: _Array = plain.to_numpy(zero_copy_only=False)  # null becomes NaN
+    numbers: FloatArray = plain.to_numpy(zero_copy_only=False)  # null becomes NaN
     return numbers
 
 
-def _as_bool(array: Any) -> _Array:
+def _as_bool(array: pa.Array) -> BoolArray:
     return np.asarray(array.fill_null(False).to_numpy(zero_copy_only=False), dtype=bool)
 
 
-def _is_text(kind: Any) -> bool:
+def _is_text(kind: pa.DataType) -> bool:
     return bool(
         pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     )
 
 
-def _is_binary(kind: Any) -> bool:
+def _is_binary(kind: pa.DataType) -> bool:
     return bool(
         pa.types.is_binary(kind)
         or pa.types.is_large_binary(kind)

@@ -3,21 +3,23 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import scipy.sparse
 
 from quietgraph.errors import UnknownNameError, UnreadableFileError
 from quietgraph.graph.io.cells import PLAIN, Cells, parse, read_cells
+from quietgraph.graph.sparse import as_dense
+from quietgraph.types import AnyArray, Matrix, SparseMatrix
 
 FEATURE_KINDS: Final = ("number", "scaled", "date", "category", "text", "vector")
 KINDS: Final = (*FEATURE_KINDS, "label", "id", "ignore")
 SCALARS: Final = ("number", "scaled", "date")
 HASHED_WORDS: Final = 2048
 _LARGEST: Final = float(np.finfo(np.float32).max)
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Column:
     kind: str
     centre: float = 0.0
     spread: float = 0.0
-    values: tuple[Any, ...] = ()
+    values: tuple[str | float, ...] = ()
 
     @property
     def width(self) -> int:
@@ -76,10 +78,10 @@ class Encoder:
         self.columns, self.unknown, self.sparse = columns, unknown, sparse
         self._notes: Counter[tuple[str, str]] = Counter()
 
-    def encode(self, piece: Any) -> Any:
+    def encode(self, piece: pa.RecordBatch) -> Matrix:
         """Return the features of some rows [rows, features] float32."""
-        blocks: list[Any] = []
-        scalars: list[_Array] = []
+        blocks: list[Matrix] = []
+        scalars: list[AnyArray] = []
         for column in self.columns:
             plain = column.kind in SCALARS and not column.values
             array = piece.column(column.name)
@@ -93,20 +95,20 @@ class Encoder:
         blocks += _side_by_side(scalars)
         if self.sparse:
             parts = [scipy.sparse.csr_matrix(block) for block in blocks]
-            return scipy.sparse.hstack(parts, format="csr", dtype=np.float32)
-        dense = [block.toarray() if hasattr(block, "toarray") else block for block in blocks]
-        return np.hstack(dense).astype(np.float32, copy=False)
+            joined: SparseMatrix = scipy.sparse.hstack(parts, format="csr", dtype=np.float32)
+            return joined
+        return np.hstack([as_dense(block) for block in blocks]).astype(np.float32, copy=False)
 
     def notes(self) -> list[str]:
         """Return what a user should know."""
         notes = self._notes.items()
         return [f"column {name}: {count} {sentence}" for (name, sentence), count in notes]
 
-    def _note(self, column: Column, count: Any, sentence: str) -> None:
+    def _note(self, column: Column, count: np.integer, sentence: str) -> None:
         if count:
             self._notes[column.name, sentence] += int(count)
 
-    def _scalar(self, column: Column, cells: Cells) -> _Array:
+    def _scalar(self, column: Column, cells: Cells) -> AnyArray:
         numbers = scalar_numbers(cells, column)
         empty = np.isnan(numbers)
         mean = "" if column.kind == "date" else f" {column.centre:g}"
@@ -116,7 +118,7 @@ class Encoder:
             filled = (filled - column.centre) / (column.spread or 1.0)
         return to_float32(filled, f"the column '{column.name}'")
 
-    def _category(self, column: Column, cells: Cells) -> Any:
+    def _category(self, column: Column, cells: Cells) -> SparseMatrix:
         codes, texts = text_codes(cells)
         places = pd.Index(column.values, dtype=object).get_indexer(pd.Index(texts, dtype=object))
         found = np.append(places, -1)[codes]
@@ -126,16 +128,17 @@ class Encoder:
         shape = (len(codes), len(column.values))
         return scipy.sparse.csr_matrix((np.ones(len(rows)), (rows, found[rows])), shape=shape)
 
-    def _text(self, column: Column, cells: Cells) -> Any:
+    def _text(self, column: Column, cells: Cells) -> SparseMatrix:
         from sklearn.preprocessing import normalize  # noqa: PLC0415  (slow to import)
 
         codes, counts = word_counts(cells)
         weighted = counts @ scipy.sparse.diags(np.array(column.values, dtype=np.float64))
-        return normalize(weighted.tocsr())[codes]
+        rows: SparseMatrix = normalize(weighted.tocsr())[codes]
+        return rows
 
-    def _vector(self, column: Column, cells: Cells) -> Any:
+    def _vector(self, column: Column, cells: Cells) -> AnyArray:
         vectors = cells.vectors
-        if cells.kind != "vector" or vectors.shape[1] not in {0, column.width}:
+        if vectors is None or vectors.shape[1] not in {0, column.width}:
             found = cells.kind if vectors is None else f"{vectors.shape[1]} numbers"
             raise UnreadableFileError(
                 f"the column '{column.name}' must hold vectors of {column.width} numbers, got "
@@ -148,13 +151,13 @@ class Encoder:
         return to_float32(full, f"the column '{column.name}'")
 
 
-def scalar_numbers(cells: Cells, column: Column) -> _Array:
+def scalar_numbers(cells: Cells, column: Column) -> AnyArray:
     """Return the numbers or dates of cells, NaN where empty; raise where some are neither."""
     if cells.kind == "vector":
         raise UnreadableFileError(f"the column '{column.name}' holds vectors, not numbers.")
     if cells.kind != "text":
         return check_finite(column.name, cells.numbers)
-    numbers, wrong = parse(cells.values, column.values[0] if column.values else PLAIN)
+    numbers, wrong = parse(cells.values, str(column.values[0]) if column.values else PLAIN)
     bad = np.flatnonzero(wrong & (cells.used() > 0))
     if len(bad):
         raise mixed(column.name, int(cells.used()[bad].sum()), cells.values[int(bad[0])].as_py())
@@ -170,7 +173,7 @@ def mixed(name: str, count: int, first: str) -> UnreadableFileError:
     )
 
 
-def check_finite(name: str, numbers: _Array) -> _Array:
+def check_finite(name: str, numbers: AnyArray) -> AnyArray:
     """Return the numbers; raise where some are infinite."""
     if np.isinf(numbers).any():
         raise UnreadableFileError(
@@ -180,7 +183,7 @@ def check_finite(name: str, numbers: _Array) -> _Array:
     return numbers
 
 
-def to_float32(numbers: _Array, what: str) -> _Array:
+def to_float32(numbers: AnyArray, what: str) -> AnyArray:
     """Return numbers as 32-bit floats; raise where some lie beyond their range."""
     large = np.abs(numbers) > _LARGEST
     if large.any():
@@ -191,7 +194,7 @@ def to_float32(numbers: _Array, what: str) -> _Array:
     return numbers.astype(np.float32)
 
 
-def text_codes(cells: Cells) -> tuple[_Array, list[str]]:
+def text_codes(cells: Cells) -> tuple[AnyArray, list[str]]:
     """Return the place of each cell's text among the different ones, -1 where empty, and these."""
     if cells.kind == "text":
         return cells.codes, cells.texts()
@@ -201,7 +204,7 @@ def text_codes(cells: Cells) -> tuple[_Array, list[str]]:
     return codes, [str(int(value)) if whole else str(value) for value in found]
 
 
-def word_counts(cells: Cells) -> tuple[_Array, Any]:
+def word_counts(cells: Cells) -> tuple[AnyArray, SparseMatrix]:
     """Return the row of each cell, and rows of hashed word counts, the last for an empty cell."""
     from sklearn.feature_extraction.text import HashingVectorizer  # noqa: PLC0415  (slow to import)
 
@@ -210,5 +213,5 @@ def word_counts(cells: Cells) -> tuple[_Array, Any]:
     return np.where(codes < 0, len(texts), codes), hashing.transform([*texts, ""])
 
 
-def _side_by_side(scalars: list[_Array]) -> list[Any]:
+def _side_by_side(scalars: list[AnyArray]) -> list[Matrix]:
     return [np.column_stack(scalars)] if scalars else []

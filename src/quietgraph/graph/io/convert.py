@@ -1,7 +1,7 @@
 """Any graph that can be read, as a memory-mapped folder."""
 
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 from quietgraph.graph.io.memory_mapped import (
     folder_to_write,
@@ -10,13 +10,13 @@ from quietgraph.graph.io.memory_mapped import (
     write_graph,
     write_meta,
 )
-from quietgraph.graph.io.read import read_source
+from quietgraph.graph.io.read import ReadOptions, read_source
 from quietgraph.graph.io.result import Understood
 
 __all__ = ["convert_graph", "folder_to_write", "write_graph"]
 
 
-def convert_graph(source: Any, target: Path, **options: Any) -> Understood:
+def convert_graph(source: object, target: Path, **options: Unpack[ReadOptions]) -> Understood:
     """Write a graph as a memory-mapped folder and return what was understood of it.
 
     Folders of tables, and `.npz` files with dense features, are read in pieces: memory grows with

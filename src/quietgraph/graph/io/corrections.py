@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
@@ -20,14 +20,13 @@ from quietgraph.graph.io.limits import budget_of
 from quietgraph.graph.io.raw import id_key
 from quietgraph.graph.io.spreadsheet import guard
 from quietgraph.graph.io.table import open_table
-from quietgraph.types import UNKNOWN, Labels
+from quietgraph.types import UNKNOWN, AnyArray, BoolArray, Labels
 
 DECISIONS: Final = ("accept", "keep", "other", "drop", "unsure")
 VERIFYING: Final = ("accept", "keep", "other")
 COLUMNS: Final = ("node", "label", "decision", "by", "when")
 _NODE_NAMES: Final = ("node", "id", "node_id")
 _OBSERVED_NAMES: Final = ("observed", "given")
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,9 @@ class Corrections:
     path: Path
     decisions: Mapping[str, LabelDecision]
 
-    def apply(self, codes: Labels, classes: _Array, node_ids: Sequence[Any] | _Array) -> Labels:
+    def apply(
+        self, codes: Labels, classes: AnyArray, node_ids: Sequence[object] | AnyArray
+    ) -> Labels:
         """Return the class codes after the decisions [nodes].
 
         Args:
@@ -84,7 +85,7 @@ class Corrections:
                 changed[places[node]] = known[decided.label]
         return changed
 
-    def verified(self, node_ids: Sequence[Any] | _Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def verified(self, node_ids: Sequence[object] | AnyArray) -> BoolArray:
         """Return which nodes have a label that a person kept or corrected [nodes] bool."""
         verified = {node for node, one in self.decisions.items() if one.decision in VERIFYING}
         return np.array([id_key(node) in verified for node in node_ids], dtype=bool)
@@ -94,7 +95,7 @@ class Corrections:
         """Labels that hold from now on by node; '' where a label is dropped."""
         return {node: one.label for node, one in self.decisions.items() if one.decision != "unsure"}
 
-    def within(self, node_ids: Sequence[Any] | _Array) -> "Corrections":
+    def within(self, node_ids: Sequence[object] | AnyArray) -> "Corrections":
         """Return the decisions on nodes of a graph."""
         known = {id_key(node) for node in node_ids}
         return Corrections(
@@ -150,7 +151,7 @@ def read_corrections(path: str | Path) -> Corrections:
     return Corrections(path, found)
 
 
-def _text(cell: Any) -> str:
+def _text(cell: object) -> str:
     return "" if cell is None else str(cell)
 
 

@@ -13,11 +13,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Final, Self, TypeAlias
+from typing import IO, Final, Self
 
 import numpy as np
 
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+from quietgraph.types import AnyArray
 
 # The direction is the lowest bit of the column: 1 where the edge was given the other way round.
 _RECORD: Final = np.dtype([("row", np.int64), ("column", np.int64), ("weight", np.float32)])
@@ -37,9 +37,9 @@ class SortedRows:
         opposite: Edges given in both directions, counted at their smaller end.
     """
 
-    counts: _Array
-    columns: _Array
-    weights: _Array
+    counts: AnyArray
+    columns: AnyArray
+    weights: AnyArray
     duplicates: int
     opposite: int
 
@@ -73,7 +73,7 @@ class EdgeSorter:
     ) -> None:
         self._stack.close()
 
-    def add(self, sources: _Array, targets: _Array, weights: _Array | None = None) -> None:
+    def add(self, sources: AnyArray, targets: AnyArray, weights: AnyArray | None = None) -> None:
         """Take in a few edges, whose ends are node indices [edges]."""
         apart = sources != targets
         self.loops += len(sources) - int(apart.sum())
@@ -101,7 +101,7 @@ class EdgeSorter:
                 yield _sort(records, first, size)
 
 
-def _sort(records: _Array, first: int, size: int) -> SortedRows:
+def _sort(records: AnyArray, first: int, size: int) -> SortedRows:
     """Return the sorted rows first ... first + size - 1; of equal entries the heaviest stays."""
     columns, turned = records["column"] >> 1, (records["column"] & 1).astype(bool)
     order = np.lexsort((-records["weight"], columns, records["row"]))

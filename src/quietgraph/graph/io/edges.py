@@ -1,19 +1,20 @@
 """The table of edges in a stream: positions of both ends and weights, some at a time."""
 
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from quietgraph.errors import UnreadableFileError
 from quietgraph.graph.io.cells import PLAIN, parse, read_cells
 from quietgraph.graph.io.limits import NODE, Budget
 from quietgraph.graph.io.raw import EdgeBlocks, id_texts
 from quietgraph.graph.io.table import Table
+from quietgraph.types import AnyArray
 
 ENDS: Final = (("source", "target"), ("from", "to"), ("src", "dst"))
 _FLOATS: Final = np.finfo(np.float32)
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 class EdgeTable:
@@ -62,7 +63,7 @@ class EdgeTable:
         for piece in self.table.pieces():
             ends = [id_texts(piece.column(end), end) for end in self.ends]
             places = np.stack([keys.get_indexer(pd.Index(end, dtype=object)) for end in ends])
-            kept: _Array = np.logical_and(*(places >= 0))
+            kept: AnyArray = np.logical_and(*(places >= 0))
             if not kept.all() and not self.drop_dangling:
                 raise self._dangling(ends, places, first)
             weights = self._weights(piece, first)
@@ -72,7 +73,7 @@ class EdgeTable:
         if dropped:
             self.notes.append(f"{dropped:,} edges to ids that are no nodes left out")
 
-    def _dangling(self, ends: list[_Array], places: _Array, first: int) -> UnreadableFileError:
+    def _dangling(self, ends: list[AnyArray], places: AnyArray, first: int) -> UnreadableFileError:
         row = int(np.flatnonzero((places < 0).any(axis=0))[0])
         side = int(places[0, row] >= 0)
         count = int((places < 0).any(axis=0).sum())
@@ -82,7 +83,7 @@ class EdgeTable:
             "leave such edges out with --drop-dangling."
         )
 
-    def _weights(self, piece: Any, first: int) -> _Array | None:
+    def _weights(self, piece: pa.RecordBatch, first: int) -> AnyArray | None:
         if self.weight is None:
             return None
         cells = read_cells(piece.column(self.weight), self.weight)

@@ -32,7 +32,7 @@ class Encoding:
     id_column: str | None = None
     landmarks: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the encoding as plain JSON values."""
         return {"format": _FORMAT, **asdict(self)}
 
@@ -97,7 +97,7 @@ def _list_of(values: Any, *kinds: type) -> list[Any]:
     return found
 
 
-def _is_finite(value: Any) -> bool:
+def _is_finite(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return abs(value) < 1e308 and math.isfinite(value)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -16,10 +16,10 @@ from quietgraph.graph.io.limits import FEATURE, STRUCTURAL_NODE
 from quietgraph.graph.io.nodes import Nodes, Options
 from quietgraph.graph.io.raw import Raw
 from quietgraph.graph.io.structural import choose_landmarks, structural_features
-from quietgraph.graph.sparse import CSR, SPARSE_FROM, Features, is_sparse
+from quietgraph.graph.sparse import CSR, SPARSE_FROM, Features, as_dense, is_sparse
+from quietgraph.types import AnyArray, Matrix
 
 _CELLS: Final = 2**24  # of features held at a time
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 def build_features(
@@ -36,7 +36,8 @@ def build_features(
     notes: list[str] = []
     if encoding.kind == "structure":
         made, encoding = _structure(raw, nodes, adjacency, encoding, options)
-        width, sparse, blocks = made.shape[1], False, iter([made])
+        width, sparse = made.shape[1], False
+        blocks: Iterator[Matrix] = iter([made])
         places = f"walks to {len(encoding.landmarks)} landmarks"
         words = (f"none given, so the structure: log degree, PageRank, {places}",)
     elif encoding.kind == "matrix":
@@ -48,9 +49,9 @@ def build_features(
         encoder = Encoder(encoding.columns, options.unknown, sparse=width >= SPARSE_FROM)
         blocks = _column_blocks(raw, encoder, width, notes)
         if encoder.sparse:  # the first block decides
-            first: Any = next(blocks)
+            first = next(blocks)
             encoder.sparse = _is_sparse(first)
-            blocks = chain([first if encoder.sparse else first.toarray()], blocks)
+            blocks = chain([first if encoder.sparse else as_dense(first)], blocks)
         sparse = encoder.sparse
     options.budget.check("feature values", 0 if sparse else len(nodes.ids) * width, 4)
     grown = GrowingFeatures(options.folder, width, sparse=sparse)
@@ -59,13 +60,13 @@ def build_features(
     return grown.finish(), encoding, words, notes
 
 
-def _is_sparse(first: Any) -> bool:
+def _is_sparse(first: Matrix) -> bool:
     """Whether the first block of features, the whole of a small graph, is better kept sparse."""
     filled = first.nnz if hasattr(first, "nnz") else np.count_nonzero(first)
     return is_sparse(int(filled), first.shape[0] * first.shape[1], first.shape[1])
 
 
-def _column_blocks(raw: Raw, encoder: Encoder, width: int, notes: list[str]) -> Iterator[Any]:
+def _column_blocks(raw: Raw, encoder: Encoder, width: int, notes: list[str]) -> Iterator[Matrix]:
     rows = max(1, _CELLS // max(1, width))
     for piece in raw.table.pieces() if raw.table is not None else ():
         for start in range(0, piece.num_rows, rows):
@@ -73,9 +74,9 @@ def _column_blocks(raw: Raw, encoder: Encoder, width: int, notes: list[str]) -> 
     notes += encoder.notes()
 
 
-def _matrix_blocks(raw: Raw, options: Options) -> Iterator[Any]:
+def _matrix_blocks(raw: Raw, options: Options) -> Iterator[Matrix]:
     """Yield the rows of a ready matrix, checked."""
-    matrix: Any = raw.matrix
+    matrix: Matrix = raw.matrix
     what = f"{raw.where}: the matrix of features"
     size, width = matrix.shape
     if not size or not width:
@@ -86,7 +87,7 @@ def _matrix_blocks(raw: Raw, options: Options) -> Iterator[Any]:
     options.budget.check("features", width, FEATURE)
     for start in range(0, size, max(1, _CELLS // width)):
         block = matrix[start : start + max(1, _CELLS // width)]
-        if scipy.sparse.issparse(matrix):
+        if not isinstance(block, np.ndarray):
             _check_finite(block.data, start)
             yield scipy.sparse.csr_matrix(
                 (to_float32(block.data, what), block.indices, block.indptr), shape=block.shape
@@ -96,7 +97,7 @@ def _matrix_blocks(raw: Raw, options: Options) -> Iterator[Any]:
             yield to_float32(np.asarray(block), what)
 
 
-def _check_finite(block: _Array, start: int) -> None:
+def _check_finite(block: AnyArray, start: int) -> None:
     finite = np.isfinite(block)
     if not finite.all():
         where = ""
@@ -111,7 +112,7 @@ def _check_finite(block: _Array, start: int) -> None:
 
 def _structure(
     raw: Raw, nodes: Nodes, adjacency: CSR, encoding: Encoding, options: Options
-) -> tuple[_Array, Encoding]:
+) -> tuple[AnyArray, Encoding]:
     options.budget.check("nodes with structural features", len(nodes.ids), STRUCTURAL_NODE)
     if not adjacency.num_entries:
         raise InvalidGraphError(

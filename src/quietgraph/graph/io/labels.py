@@ -2,24 +2,23 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
 from quietgraph.errors import InvalidLabelsError
 from quietgraph.graph.io.cells import MISSING_WORDS
-from quietgraph.types import UNKNOWN
+from quietgraph.types import UNKNOWN, AnyArray, LabelValue
 
 LABEL_NAMES: Final = ("label", "class", "y", "target")
 _WHOLE = re.compile(r"[+-]?\d+(\.0*)?")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 _CODE = re.compile(r"[+-]?0\d+")  # 007 is a name, not seven
 _FEW_LABELS = 5
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
-def read_labels(values: Any, *, typed: bool, unknown: Sequence[str] = ()) -> _Array:
+def read_labels(values: object, *, typed: bool, unknown: Sequence[str] = ()) -> AnyArray:
     """Return the labels [nodes] object: all whole numbers or all texts, None = unknown.
 
     Args:
@@ -36,11 +35,13 @@ def read_labels(values: Any, *, typed: bool, unknown: Sequence[str] = ()) -> _Ar
         )
     codes, found = pd.factorize(given)  # None and NaN become -1
     classes = class_values(found.tolist(), typed=typed, unknown=unknown)
-    labels: _Array = np.array([*classes, None], dtype=object)[codes]
+    labels: AnyArray = np.array([*classes, None], dtype=object)[codes]
     return labels
 
 
-def class_values(values: list[Any], *, typed: bool, unknown: Sequence[str] = ()) -> list[Any]:
+def class_values(
+    values: Sequence[object], *, typed: bool, unknown: Sequence[str] = ()
+) -> list[object]:
     """Return what each different value of a label column stands for; None = unknown."""
     empty = {*MISSING_WORDS, *(word.lower() for word in unknown)}
     known = [
@@ -49,10 +50,10 @@ def class_values(values: list[Any], *, typed: bool, unknown: Sequence[str] = ())
         if not _is_nan(value) and str(value).lower() not in empty
     ]
     # Python's own numbers, which JSON knows.
-    found = [_plain(values[place]) for place in known]
+    found: Sequence[LabelValue] = [_plain(values[place]) for place in known]
     if found and not (typed and isinstance(found[0], str)):
         found = _whole_numbers(found)
-    classes: list[Any] = [None] * len(values)
+    classes: list[object] = [None] * len(values)
     for place, value in zip(known, found, strict=True):
         is_unknown = not isinstance(value, str) and value == UNKNOWN
         classes[place] = None if is_unknown else value
@@ -76,7 +77,7 @@ def _is_nan(value: Any) -> bool:
     return bool(missing) if np.ndim(missing) == 0 else False
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> LabelValue:
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, bytes):
         try:
@@ -85,7 +86,7 @@ def _plain(value: Any) -> Any:
             raise InvalidLabelsError("labels are not UTF-8 texts. Save them as UTF-8.") from error
     if isinstance(plain, bool | int | float | str):
         return plain
-    if isinstance(plain, complex | list | dict | tuple) or np.ndim(plain):
+    if isinstance(plain, complex | list | dict | tuple) or np.ndim(np.asarray(plain)):
         raise InvalidLabelsError(
             f"labels must be whole numbers or texts, got {type(plain).__name__}. Give every node "
             "one class; several classes per node are not read."
@@ -93,7 +94,7 @@ def _plain(value: Any) -> Any:
     return str(plain)  # a date, a decimal number
 
 
-def _whole_numbers(found: list[Any]) -> list[Any]:
+def _whole_numbers(found: Sequence[LabelValue]) -> Sequence[LabelValue]:
     """Return integers where all are whole numbers, the values as they are otherwise."""
     texts = [_digits(value) for value in found]
     if any(_CODE.fullmatch(text) for text in texts) or not all(map(_NUMBER.fullmatch, texts)):
@@ -109,7 +110,7 @@ def _whole_numbers(found: list[Any]) -> list[Any]:
     return [int(text.partition(".")[0]) for text in texts]
 
 
-def _digits(value: Any) -> str:
+def _digits(value: object) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return str(int(value)) if isinstance(value, bool) else str(value)

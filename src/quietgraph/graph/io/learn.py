@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,11 +18,11 @@ from quietgraph.graph.io.columns import (
     text_codes,
     word_counts,
 )
+from quietgraph.types import AnyArray
 
 _MOST_CATEGORIES: Final = 100
 _COPY: Final = 0.97  # fraction of labels that a column must predict to be called a copy
 _ENOUGH: Final = 10  # labelled nodes to decide that by
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 class Learner:
@@ -52,7 +52,7 @@ class Learner:
         self._moments = _Moments()
         self._documents: Any = 0.0  # cells that hold each hashed word
 
-    def look(self, cells: Cells, labels: _Array | None) -> None:
+    def look(self, cells: Cells, labels: AnyArray | None) -> None:
         """Take in the cells of some rows, beside the codes of the labels of these rows."""
         if self.type not in {None, cells.kind}:
             raise UnreadableFileError(f"the column '{self.name}' changes its type on the way.")
@@ -68,7 +68,7 @@ class Learner:
             self.present, self.numbers = self.present + found, self.numbers + found
         self._look_at_values(cells, labels)
 
-    def _look_at_vectors(self, vectors: _Array) -> None:
+    def _look_at_vectors(self, vectors: AnyArray) -> None:
         self.present += int((~np.isnan(vectors).all(axis=1)).sum())
         widths = {self.width, vectors.shape[1]} - {0}
         if len(widths) > 1:
@@ -93,7 +93,7 @@ class Learner:
             self.wrong += int(used[wrong].sum())
             self.hopeful &= bool(is_hopeful(cells.values)[wrong].all())
 
-    def _look_at_values(self, cells: Cells, labels: _Array | None) -> None:
+    def _look_at_values(self, cells: Cells, labels: AnyArray | None) -> None:
         """Keep the different values while they are few, and how often each goes with a label."""
         if self.distinct is None and self.pairs is None:
             return
@@ -232,7 +232,7 @@ class _Moments:
         """Whether they are counts or the like: none negative, more than half of them 0."""
         return self.least >= 0 and 2 * self.zeros > self.size and self.largest > 0
 
-    def add(self, numbers: _Array) -> None:
+    def add(self, numbers: AnyArray) -> None:
         """Take in a few numbers (the parallel algorithm of Chan, Golub and LeVeque)."""
         if not len(numbers):
             return

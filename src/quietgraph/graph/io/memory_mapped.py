@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -23,13 +23,13 @@ from quietgraph.graph.io.encoding import encoding_of, read_json
 from quietgraph.graph.io.limits import parsing
 from quietgraph.graph.io.result import ReadGraph, Understood
 from quietgraph.graph.sparse import CSR, Features
+from quietgraph.types import AnyArray
 
 META: Final = "meta.json"
 _VERSION: Final = 1
 _AT_ONCE: Final = 2**24  # entries checked at a time
 _SMALL: Final = 2**28  # bytes up to which opening a folder reads it all and compares fingerprints
 _AGAIN: Final = "Convert the graph again with quietgraph convert."
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 def is_mapped(path: str | Path) -> bool:
@@ -159,7 +159,7 @@ def _checked_meta(facts: dict[str, Any], folder: Path) -> dict[str, Any]:
     }
 
 
-def _map_array(folder: Path, name: str) -> _Array:
+def _map_array(folder: Path, name: str) -> AnyArray:
     path = folder / f"{name}.npy"
     if not path.is_file():
         raise _damaged(folder, f"{name}.npy is missing")
@@ -184,7 +184,7 @@ def _map_csr(folder: Path, start: str, values: str, shape: tuple[int, int]) -> C
     pointer = _map(folder, f"{start}pointer" if start else "row_pointer", "i4 i8", (shape[0] + 1,))
     columns = _map(folder, f"{start}columns", "i4 i8")
     entries = len(columns) if columns.ndim == 1 else -1
-    weights = torch.ones(max(entries, 0))
+    weights = torch.ones(1).expand(max(entries, 0))  # one number, however many edges
     if start or (folder / f"{values}.npy").exists():
         weights = _map(folder, values, "f4", (entries,))
     if entries < 0 or pointer[0] != 0 or pointer[-1] != entries or bool((pointer.diff() < 0).any()):
@@ -208,11 +208,11 @@ def _check_values(folder: Path, graph: Graph, fingerprint: str) -> None:
     if not torch.isfinite(values).all() or not sorted_rows:
         raise _damaged(folder, "its features or edges are not in order")
     right = np.isfinite(adjacency.data) & (adjacency.data > 0)
-    if adjacency.diagonal().any() or not right.all() or (adjacency != adjacency.T).nnz:
+    if adjacency.diagonal().any() or not right.all() or (adjacency - adjacency.T).nnz:
         raise _damaged(folder, "its edges are not undirected")
 
 
-def _ids(folder: Path, meta: dict[str, Any]) -> _Array:
+def _ids(folder: Path, meta: dict[str, Any]) -> AnyArray:
     if meta["counted"]:
         return np.arange(meta["nodes"]).astype(object)
     ids = _map_array(folder, "ids")

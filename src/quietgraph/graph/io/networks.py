@@ -1,7 +1,6 @@
 """GraphML and GML files, read by NetworkX, and NetworkX graphs; node attributes are columns."""
 
 from pathlib import Path
-from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -12,6 +11,7 @@ from quietgraph.graph.io.graphml import check_graphml, too_long
 from quietgraph.graph.io.limits import MAX_LINE, Budget, parsing
 from quietgraph.graph.io.raw import EdgeBlocks, Raw
 from quietgraph.graph.io.table import FrameTable
+from quietgraph.types import FloatArray
 
 
 def read_network(path: Path, budget: Budget) -> Raw:
@@ -21,7 +21,7 @@ def read_network(path: Path, budget: Budget) -> Raw:
     return raw_of_network(network, path.suffix, str(path), budget)
 
 
-def raw_of_network(network: Any, form: str, where: str, budget: Budget) -> Raw:
+def raw_of_network(network: nx.Graph, form: str, where: str, budget: Budget) -> Raw:
     """Return nodes, edges and attributes of a NetworkX graph."""
     ids = list(network.nodes)
     if not ids:
@@ -41,12 +41,12 @@ def raw_of_network(network: Any, form: str, where: str, budget: Budget) -> Raw:
     return Raw(form, where, blocks, edges.shape[1], [], ids=ids, table=FrameTable(table, where))
 
 
-def _read_graphml(path: Path) -> Any:
+def _read_graphml(path: Path) -> nx.Graph:
     check_graphml(path)
     return nx.read_graphml(path)
 
 
-def _read_gml(path: Path) -> Any:
+def _read_gml(path: Path) -> nx.Graph:
     with path.open("rb") as file:
         while line := file.readline(MAX_LINE):
             if len(line) == MAX_LINE and not line.endswith(b"\n"):
@@ -57,7 +57,7 @@ def _read_gml(path: Path) -> Any:
         return nx.read_gml(path, label="id")
 
 
-def _weights(network: Any, where: str) -> Any:
+def _weights(network: nx.Graph, where: str) -> FloatArray | None:
     found = [attributes.get("weight") for _, _, attributes in network.edges(data=True)]
     if all(weight is None for weight in found):
         return None

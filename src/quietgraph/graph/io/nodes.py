@@ -1,9 +1,9 @@
 """The table of nodes in a stream: ids and labels are kept, columns become features."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -18,10 +18,10 @@ from quietgraph.graph.io.learn import Learner
 from quietgraph.graph.io.limits import FEATURE, NODE, Budget
 from quietgraph.graph.io.raw import plain_values, positions_of
 from quietgraph.graph.io.table import Table
+from quietgraph.types import AnyArray
 
 ID_NAMES: Final = ("id", "node", "node_id")
 OUR_COLUMNS: Final = "quietgraph_"  # columns of this beginning were written by us: no features
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
@@ -58,15 +58,17 @@ class Nodes:
         notes: What a user should know.
     """
 
-    ids: _Array
+    ids: AnyArray
     keys: pd.Index
-    labels: _Array
+    labels: AnyArray
     label_column: str | None = None
     columns: tuple[Column, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def read_nodes(table: Table, options: Options, id_column: str | None, *, ids: Any = None) -> Nodes:
+def read_nodes(
+    table: Table, options: Options, id_column: str | None, *, ids: Iterable[object] | None = None
+) -> Nodes:
     """Return ids, labels and what the columns become; of a grown graph the ids alone.
 
     Args:
@@ -79,7 +81,7 @@ def read_nodes(table: Table, options: Options, id_column: str | None, *, ids: An
     check_roles(options.roles, table.names, where=table.where.rpartition("/")[2])
     label = pick_label(table.names, options.roles) if learn else None
     learners = _learners(table, options, {id_column, label, ""}) if learn else []
-    found: list[Any] = []
+    found: list[object] = []
     label_codes = _LabelCodes()
     for piece in table.pieces():
         if id_column is not None:
@@ -147,15 +149,15 @@ class _LabelCodes:
     """The labels of all rows as places in a list of the different values."""
 
     def __init__(self) -> None:
-        self.values: list[Any] = []
-        self._places: dict[Any, int] = {}
-        self._codes: list[_Array] = []
+        self.values: list[object] = []
+        self._places: dict[object, int] = {}
+        self._codes: list[AnyArray] = []
         self._rows = 0
 
     def __len__(self) -> int:
         return self._rows
 
-    def add(self, cells: Any) -> _Array:
+    def add(self, cells: pa.Array) -> AnyArray:
         """Take in the cells of some rows; return their codes, -1 where empty."""
         if pa.types.is_nested(cells.type) and not pa.types.is_dictionary(cells.type):
             raise UnreadableFileError(
@@ -173,12 +175,12 @@ class _LabelCodes:
                 self.values.append(value)
             local.append(self._places[value])
         inside = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        codes: _Array = np.array([*local, -1], dtype=np.int64)[inside]
+        codes: AnyArray = np.array([*local, -1], dtype=np.int64)[inside]
         self._codes.append(codes)
         self._rows += len(codes)
         return codes
 
-    def result(self) -> _Array:
+    def result(self) -> AnyArray:
         """Return the codes of all rows."""
         return np.concatenate([np.empty(0, dtype=np.int64), *self._codes])
 

@@ -16,6 +16,7 @@ from quietgraph.errors import UnreadableFileError
 from quietgraph.graph.io.arrays import raw_of_arrays
 from quietgraph.graph.io.limits import FEATURE, NODE, Budget, parsing
 from quietgraph.graph.io.raw import Raw
+from quietgraph.types import Matrix
 
 
 def read_pt(path: Path, budget: Budget) -> Raw:
@@ -42,15 +43,15 @@ def read_pt(path: Path, budget: Budget) -> Raw:
                 f"{path} holds more than tensors and PyG data, so loading it could run code, and "
                 "it is refused. Save the Data object itself, or a dict of x, edge_index and y."
             ) from error
-        arrays = _arrays(stored, Data, path, budget)
+        arrays = _arrays(stored, path, budget)
     return raw_of_arrays(arrays, "PyG .pt", str(path), [], budget)
 
 
-def _arrays(stored: Any, data_class: Any, path: Path, budget: Budget) -> dict[str, Any]:
+def _arrays(stored: Any, path: Path, budget: Budget) -> dict[str, Matrix]:
     """Return the tensors by name, as NumPy arrays or SciPy matrices."""
     if isinstance(stored, tuple | list) and stored:  # a dataset: data, slices, class
         stored = stored[0]
-    found = stored.to_dict() if isinstance(stored, data_class) else stored
+    found = stored.to_dict() if hasattr(stored, "to_dict") else stored
     if not isinstance(found, Mapping):
         raise UnreadableFileError(
             f"{path} must hold a PyG Data or a dict of tensors, got {type(stored).__name__}."
@@ -63,7 +64,7 @@ def _arrays(stored: Any, data_class: Any, path: Path, budget: Budget) -> dict[st
     return {name: _array(name, value, budget) for name, value in tensors.items()}
 
 
-def _array(name: str, tensor: Tensor, budget: Budget) -> Any:
+def _array(name: str, tensor: Tensor, budget: Budget) -> Matrix:
     if tensor.is_quantized or tensor.is_meta or tensor.is_nested:
         raise UnreadableFileError(
             f"{budget.where}: {name} is a tensor without plain numbers (quantised, nested or "

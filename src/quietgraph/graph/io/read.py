@@ -3,11 +3,12 @@
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, TypedDict
 
 import pandas as pd
 
 from quietgraph.errors import InvalidParameterError, UnreadableFileError
+from quietgraph.files import regular_file
 from quietgraph.graph.io.arrays import read_npz
 from quietgraph.graph.io.assemble import assemble
 from quietgraph.graph.io.edges import ENDS, EdgeTable
@@ -25,11 +26,22 @@ SUFFIXES: Final = (".npz", ".pt", ".graphml", ".gml")
 _BYTES_PER_EDGE: Final = 4  # of a table of edges, at least
 
 
+class ReadOptions(TypedDict, total=False):
+    """Keyword arguments of `read_graph`."""
+
+    nodes: object
+    edges: object
+    columns: Mapping[str, str] | None
+    unknown: str | Sequence[str]
+    drop_dangling: bool
+    limit: str | int | None
+
+
 def read_graph(
-    source: Any = None,
+    source: object = None,
     *,
-    nodes: Any = None,
-    edges: Any = None,
+    nodes: object = None,
+    edges: object = None,
     columns: Mapping[str, str] | None = None,
     encoding: Encoding | None = None,
     unknown: str | Sequence[str] = (),
@@ -66,10 +78,10 @@ def read_graph(
 
 
 def read_source(
-    source: Any = None,
+    source: object = None,
     *,
-    nodes: Any = None,
-    edges: Any = None,
+    nodes: object = None,
+    edges: object = None,
     encoding: Encoding | None = None,
     folder: Path | None = None,
     limit: str | int | None = None,
@@ -84,7 +96,8 @@ def read_source(
     if source is not None and (nodes is not None or edges is not None):
         raise InvalidParameterError("give either a source, or nodes and edges, not both.")
     if isinstance(source, pd.DataFrame):
-        source, nodes, edges = None, None, _as_edges(source)
+        edges = _as_edges(source)
+        source = None
     source = Path(source) if isinstance(source, str) else source
     if isinstance(source, Path) and is_mapped(source):
         if roles:
@@ -105,12 +118,12 @@ def read_source(
         ) from error
 
 
-def _files(source: Any, nodes: Any, edges: Any) -> tuple[str, list[Path]]:
+def _files(source: object, nodes: object, edges: object) -> tuple[str, list[Path]]:
     """Return the source in words, and its files."""
     if isinstance(source, Path):
         if not source.exists():
             raise UnreadableFileError(f"there is no file or folder {source}.")
-        return str(source), [*source.iterdir()] if source.is_dir() else [source]
+        return str(source), [*source.iterdir()] if source.is_dir() else [regular_file(source)]
     files = [Path(one) for one in (nodes, edges) if isinstance(one, str | Path)]
     return " and ".join(map(str, files)) or "the graph", files
 
@@ -138,14 +151,16 @@ def _open_path(source: Path, options: Options) -> Raw:
     return read_pt(source, options.budget)
 
 
-def _raw_of_tables(nodes: Any, edges: Any, options: Options) -> Raw:
+def _raw_of_tables(nodes: object, edges: object, options: Options) -> Raw:
     """Return what a table of nodes, or None, and one of edges hold."""
     notes: list[str] = []
     table = None if nodes is None else _table(nodes, "the nodes", options.budget)
     links = _table(edges, "the edges", options.budget)
     edge_table = EdgeTable(links, notes, drop_dangling=options.drop_dangling)
-    expected = len(edges) if isinstance(edges, pd.DataFrame) else Path(edges).stat().st_size
-    count = expected if isinstance(edges, pd.DataFrame) else expected // _BYTES_PER_EDGE
+    if isinstance(edges, pd.DataFrame):
+        count = len(edges)
+    else:
+        count = Path(str(edges)).stat().st_size // _BYTES_PER_EDGE
     form = links.where.rpartition("/")[2]
     if table is None:
         if options.roles:
@@ -162,7 +177,7 @@ def _raw_of_tables(nodes: Any, edges: Any, options: Options) -> Raw:
     return Raw(form, table.where, edge_table.blocks, count, notes, table=table, id_column=chosen)
 
 
-def _table(given: Any, words: str, budget: Budget) -> Table:
+def _table(given: object, words: str, budget: Budget) -> Table:
     if isinstance(given, str | Path):
         return open_table(Path(given), budget)
     if not isinstance(given, pd.DataFrame):
@@ -202,7 +217,7 @@ def _as_edges(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _raw_of_object(source: Any, budget: Budget) -> Raw:
+def _raw_of_object(source: object, budget: Budget) -> Raw:
     networkx = sys.modules.get("networkx")
     if networkx is None or not isinstance(source, networkx.Graph):
         raise InvalidParameterError(

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
-import numpy as np
-
 from quietgraph.graph.graph import Graph
 from quietgraph.graph.io.encoding import Encoding
+from quietgraph.types import AnyArray, BoolArray
 
 _SHOWN = 10  # classes and columns that are named
 _COUNTS = ("nodes", "edges", "features", "labelled", "isolated", "self_loops", "duplicates")
@@ -114,8 +113,8 @@ class ReadGraph:
     """
 
     graph: Graph
-    labels: np.ndarray[Any, Any]
-    node_ids: np.ndarray[Any, Any]
+    labels: AnyArray
+    node_ids: AnyArray
     encoding: Encoding
     understood: Understood
-    validation: np.ndarray[Any, np.dtype[np.bool_]] | None = None
+    validation: BoolArray | None = None

@@ -6,7 +6,7 @@ mark of a text. Numbers stay as they are.
 """
 
 import re
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 import pyarrow.compute as pc
@@ -28,7 +28,7 @@ def unguard(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
-def unguarded(cells: Any) -> Any:
+def unguarded(cells: object) -> object:
     """Return an Arrow array of texts as `guard` was given them."""
     if not pc.any(pc.starts_with(cells, "'")).as_py():
         return cells
@@ -44,5 +44,5 @@ def guard_table(table: pd.DataFrame) -> pd.DataFrame:
     return guarded.set_axis([_guard_any(name) for name in table.columns], axis=1)
 
 
-def _guard_any(value: Any) -> Any:
+def _guard_any(value: object) -> object:
     return guard(value) if isinstance(value, str) else value

@@ -4,21 +4,21 @@ All three hardly change when a graph grows: degrees are local, importance is a m
 the mean, and the place is measured from landmarks that are named by their ids.
 """
 
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import scipy.sparse
 
 from quietgraph.graph.sparse import CSR
+from quietgraph.types import AnyArray, SparseMatrix
 
 LANDMARKS: Final = 64
 _DAMPING: Final = 0.85
 _WALK_STEPS: Final = 4
 _AT_ONCE: Final = 8  # landmarks whose walks are in memory together
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
-def structural_features(adjacency: CSR, landmarks: _Array) -> _Array:
+def structural_features(adjacency: CSR, landmarks: AnyArray) -> AnyArray:
     """Return log degree, log PageRank and walk profiles [nodes, 2 + landmarks] float32.
 
     The profile of node i at landmark l is log(1 + p / q): p is the probability that a walk from
@@ -31,7 +31,7 @@ def structural_features(adjacency: CSR, landmarks: _Array) -> _Array:
     matrix = adjacency.to_scipy().astype(np.float64)
     degree = np.asarray(matrix.sum(axis=1)).ravel()
     steps = scipy.sparse.diags(_inverse(degree)) @ matrix  # rows sum to 1, or to 0 if isolated
-    relative = page_rank(steps) * len(degree)
+    relative = page_rank(steps.tocsr()) * len(degree)
     features = np.empty((len(degree), 2 + len(landmarks)), dtype=np.float32)
     features[:, 0], features[:, 1] = np.log1p(degree), np.log(relative)
     for start in range(0, len(landmarks), _AT_ONCE):
@@ -47,7 +47,7 @@ def structural_features(adjacency: CSR, landmarks: _Array) -> _Array:
     return features
 
 
-def choose_landmarks(adjacency: CSR, count: int = LANDMARKS) -> _Array:
+def choose_landmarks(adjacency: CSR, count: int = LANDMARKS) -> AnyArray:
     """Return positions of well-linked nodes, first those of which no two are neighbours."""
     pointer, columns = adjacency.row_pointer.numpy(), adjacency.columns.numpy()
     links = np.diff(pointer)
@@ -65,7 +65,7 @@ def choose_landmarks(adjacency: CSR, count: int = LANDMARKS) -> _Array:
     return np.array([*chosen, *spare[: count - len(chosen)]], dtype=np.int64)
 
 
-def page_rank(steps: Any) -> _Array:
+def page_rank(steps: SparseMatrix) -> AnyArray:
     """Return how often a walker who jumps with probability 0.15 is at each node [nodes].
 
     Args:
@@ -74,7 +74,7 @@ def page_rank(steps: Any) -> _Array:
     size = steps.shape[0]
     stuck = np.asarray(steps.sum(axis=1)).ravel() == 0
     backwards = steps.T.tocsr()
-    rank: _Array = np.full(size, 1 / size)
+    rank: AnyArray = np.full(size, 1 / size)
     for _ in range(100):
         jumping = 1 - _DAMPING + _DAMPING * rank[stuck].sum()
         moved = _DAMPING * (backwards @ rank) + jumping / size
@@ -84,5 +84,5 @@ def page_rank(steps: Any) -> _Array:
     return rank
 
 
-def _inverse(values: _Array) -> _Array:
+def _inverse(values: AnyArray) -> AnyArray:
     return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)

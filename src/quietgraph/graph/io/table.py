@@ -1,10 +1,10 @@
 """Tables as streams of rows: CSV, Parquet and DataFrames behind one face."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import pandas as pd
 import pyarrow as pa
@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from quietgraph.errors import UnreadableFileError
 from quietgraph.graph.io.csv_file import csv_pieces, line_of, read_header
 from quietgraph.graph.io.limits import COLUMN, NODE, Budget, parsing
+from quietgraph.graph.io.parquet_footer import claimed_sizes
 
 TABLE_ENDINGS: Final = (".csv", ".tsv", ".txt", ".parquet")
 _ROWS: Final = 65_536  # at a time
@@ -80,10 +81,7 @@ class _ParquetTable:
         with parsing(path, "Parquet file"), pq.ParquetFile(path) as file:
             facts, schema = file.metadata, file.schema_arrow
             self.names = [str(name) for name in schema.names]
-            groups = [facts.row_group(place) for place in range(facts.num_row_groups)]
-            chunks = [group.column(place) for group in groups for place in range(group.num_columns)]
-            cells = sum(max(chunk.num_values, 0) for chunk in chunks)
-            packed = sum(max(chunk.total_uncompressed_size, 0) for chunk in chunks)
+            cells, packed = claimed_sizes(path)
             # Texts stay dictionaries: a few bytes may stand for a long text in a million rows.
             self.texts = [field.name for field in schema if _is_text(field.type)]
             rows = facts.num_rows
@@ -116,7 +114,7 @@ def _is_text(kind: pa.DataType) -> bool:
 class FrameTable:
     """A DataFrame, or a mapping of lists, as a table."""
 
-    frame: Any
+    frame: pd.DataFrame | Mapping[str, Sequence[object]]
     where: str
     typed: bool = True
 
@@ -145,7 +143,7 @@ class FrameTable:
         return f"row {row + 1}"
 
 
-def _arrow(cells: pd.Series, name: str) -> Any:
+def _arrow(cells: pd.Series, name: str) -> pa.Array:
     try:
         return pa.Array.from_pandas(cells)
     except OverflowError as error:

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -19,7 +19,7 @@ from quietgraph.methods.attention.sparse_attention import (
 from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.supervised import label_loss, validation_score
 from quietgraph.methods.base.task import Fitted, Task
-from quietgraph.params import param
+from quietgraph.params import Presets, param
 from quietgraph.types import Embeddings, Scores
 
 _WIDE = {"dim": 16, "dropout": 0.5, "weight_decay": 1e-4}
@@ -31,7 +31,7 @@ class AttentionBackbone(NodeClassifier):
     """Layers of graph attention, trained on observed labels (GAT, Velickovic et al., 2018)."""
 
     takes_weights: ClassVar[bool] = True
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
+    presets: ClassVar[Presets] = {
         "pubmed": {"output_heads": 8, "weight_decay": 1e-3, "learning_rate": 0.01},
         "coauthor-cs": _WIDE,
         "amazon-computers": _WIDE,

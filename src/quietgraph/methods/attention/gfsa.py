@@ -16,7 +16,7 @@ from quietgraph.methods.attention.sparse_attention import (
     Neighbourhoods,
     attend,
 )
-from quietgraph.params import param
+from quietgraph.params import Settings, param
 
 
 class FilteredAttention(AttentionLayer):
@@ -55,7 +55,7 @@ class GFSA(AttentionBackbone):
     citation: ClassVar[str] = (
         "Choi et al.: Graph convolutions enrich the self-attention in transformers! NeurIPS 2024."
     )
-    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "dim": 16}
+    quick: ClassVar[Settings] = {"epochs": 6, "dim": 16}
     cora_seconds: ClassVar[float] = 23
 
     order: int = param(3, "power of the attention matrix in the filter (K)", low=2)

@@ -1,13 +1,13 @@
 """HONGAT: graph attention over high-order neighbours that share neighbours."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 from quietgraph.graph import Graph
 from quietgraph.methods.attention.backbone import AttentionBackbone
 from quietgraph.methods.attention.high_order import similar_neighbours
 from quietgraph.methods.attention.sparse_attention import AttentionLayer, MakeLayer, Neighbourhoods
-from quietgraph.params import param
+from quietgraph.params import Presets, Settings, param
 
 
 @final
@@ -24,9 +24,9 @@ class HONGAT(AttentionBackbone):
         "Zhang et al.: HONGAT: Graph attention networks in the presence of high-order "
         "neighbors. AAAI 2024."
     )
-    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "dim": 16}
+    quick: ClassVar[Settings] = {"epochs": 6, "dim": 16}
     cora_seconds: ClassVar[float] = 92
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
+    presets: ClassVar[Presets] = {
         **AttentionBackbone.presets,
         "citeseer": {"order": 3},
     }

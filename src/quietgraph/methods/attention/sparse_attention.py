@@ -7,7 +7,7 @@ number of neighbours and nothing [neighbours, width] is kept.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -16,8 +16,9 @@ from torch import Tensor, nn
 from quietgraph.embed import Propagation, multiply, project
 from quietgraph.embed.weighted import entry_products
 from quietgraph.graph import CSR, Features, Graph
+from quietgraph.graph.sparse import MatrixContext
 from quietgraph.methods.base.supervised import drop_features
-from quietgraph.types import Embeddings, Scores
+from quietgraph.types import Context, Embeddings, Scores
 
 _LEAK = 0.2
 
@@ -164,11 +165,15 @@ class AttentionNetwork(nn.Module):
         return scores
 
 
+class _Kept(Context, Protocol):
+    near: Neighbourhoods
+
+
 class _Softmax(torch.autograd.Function):
     """Softmax over the entries of each row; one function, so that few [entries, heads] are made."""
 
     @staticmethod
-    def forward(ctx: Any, scores: Tensor, near: Neighbourhoods) -> Tensor:
+    def forward(ctx: _Kept, scores: Tensor, near: Neighbourhoods) -> Tensor:
         rows, sums = near.matrix.rows, near.sums
         scores = scores + near.matrix.values.log()[:, None]
         highest = torch.segment_reduce(scores, "max", offsets=near.offsets, unsafe=True)
@@ -179,7 +184,7 @@ class _Softmax(torch.autograd.Function):
         return weights
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: _Kept, gradient: Tensor) -> tuple[Tensor, None]:
         (weights,) = ctx.saved_tensors
         weighted = gradient * weights
         means = multiply(ctx.near.sums, weighted).index_select(0, ctx.near.matrix.rows)
@@ -190,21 +195,21 @@ class _WeightedSums(torch.autograd.Function):
     """Rows of `values` summed over neighbours by weights, head by head, gradients to both."""
 
     @staticmethod
-    def forward(ctx: Any, weights: Tensor, values: Tensor, structure: CSR) -> Tensor:
+    def forward(ctx: MatrixContext, weights: Tensor, values: Tensor, structure: CSR) -> Tensor:
         ctx.save_for_backward(weights, values)
-        ctx.structure = structure
+        ctx.matrix = structure
         return _multiply_heads(structure, weights, values)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+    def backward(ctx: MatrixContext, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         weights, values = ctx.saved_tensors
         to_weights = to_values = None
         if ctx.needs_input_grad[0]:
             pairs = zip(_heads_first(gradient), _heads_first(values), strict=True)
-            products = [entry_products(ctx.structure, left, right) for left, right in pairs]
+            products = [entry_products(ctx.matrix, left, right) for left, right in pairs]
             to_weights = torch.stack(products, dim=1)
         if ctx.needs_input_grad[1]:
-            to_values = _multiply_heads(ctx.structure, weights, gradient, transpose=True)
+            to_values = _multiply_heads(ctx.matrix, weights, gradient, transpose=True)
         return to_weights, to_values, None
 
 

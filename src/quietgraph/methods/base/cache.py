@@ -3,12 +3,12 @@
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -30,17 +30,18 @@ class Embedded:
     embeddings: Embeddings
     state: dict[str, Tensor] = field(default_factory=dict)
     history: History = field(default_factory=list)
-    _known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[str, object] = field(default_factory=dict, init=False, repr=False)
 
     def once(self, name: str, compute: Callable[[], _Value]) -> _Value:
         """Return what `compute` returned when this name was first asked for, and keep it."""
         if name not in self._known:
             self._known[name] = compute()
-        value: _Value = self._known[name]
-        return value
+        return cast("_Value", self._known[name])
 
     def to(self, device: torch.device) -> "Embedded":
-        """Return the same with its tensors on a device."""
+        """Return the same with its tensors on a device; itself where they are there already."""
+        if self.embeddings.device == device:
+            return self
         state = {name: value.to(device) for name, value in self.state.items()}
         return replace(self, embeddings=self.embeddings.to(device), state=state)
 
@@ -51,7 +52,7 @@ class EmbeddingCache:
 
     folder: Path
 
-    def get(self, key: dict[str, Any]) -> Embedded | None:
+    def get(self, key: Mapping[str, object]) -> Embedded | None:
         """Return what was stored under a key; an unreadable file counts as absent."""
         found = self.get_tensors(key)
         if found is None:
@@ -59,7 +60,7 @@ class EmbeddingCache:
         tensors, history = found
         return Embedded(tensors.pop("embeddings"), tensors, history)
 
-    def get_tensors(self, key: dict[str, Any]) -> tuple[dict[str, Tensor], History] | None:
+    def get_tensors(self, key: Mapping[str, object]) -> tuple[dict[str, Tensor], History] | None:
         """Return tensors and history as they were stored; an unreadable file counts as absent."""
         try:
             tensors, facts = read_tensors(self._path(key))
@@ -67,13 +68,13 @@ class EmbeddingCache:
             return None
         return tensors, facts["history"]
 
-    def put(self, key: dict[str, Any], embedded: Embedded) -> None:
+    def put(self, key: Mapping[str, object], embedded: Embedded) -> None:
         """Store under a key, atomically."""
         tensors = {"embeddings": embedded.embeddings, **embedded.state}
         self.put_tensors(key, tensors, embedded.history)
 
     def put_tensors(
-        self, key: dict[str, Any], tensors: dict[str, Tensor], history: History
+        self, key: Mapping[str, object], tensors: dict[str, Tensor], history: History
     ) -> None:
         """Store under a key; a cache that cannot be written is a warning, not an error."""
         try:
@@ -81,7 +82,7 @@ class EmbeddingCache:
         except UnwritablePathError as error:
             warnings.warn(f"embeddings are not kept: {error}", RuntimeWarning, stacklevel=3)
 
-    def _path(self, key: dict[str, Any]) -> Path:
+    def _path(self, key: Mapping[str, object]) -> Path:
         text = json.dumps({**key, "version": VERSION, "torch": torch.__version__}, sort_keys=True)
         return (
             self.folder

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from quietgraph.embed.scale.node_rows import node_rows
 from quietgraph.errors import InvalidGraphError, QuietgraphError, UnreadableFileError
 from quietgraph.rng import deterministic_sums
 from quietgraph.types import Embeddings, Scores
@@ -17,8 +18,13 @@ _SCALE: Final = "Scale features and edge weights to about 1, or choose another m
 
 def check_answer(scores: Scores, embeddings: Embeddings, method: str) -> None:
     """Raise where scores or embeddings are no numbers; a score of minus infinity is one."""
-    wrong = bool(torch.isnan(scores).any() or torch.isposinf(scores).any())
-    if wrong or not torch.isfinite(embeddings).all():
+
+    def count_wrong(rows: slice) -> Tensor:
+        some = scores[rows]
+        wrong = torch.isnan(some).any() | torch.isposinf(some).any()
+        return (wrong | ~torch.isfinite(embeddings[rows]).all()).to(torch.int64)
+
+    if node_rows(len(scores)).sum(count_wrong) > 0:
         raise InvalidGraphError(
             f"{method} computed numbers that are not finite from this graph. {_SCALE}"
         )

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -17,7 +17,7 @@ from quietgraph.classify import (
     fit_ridge,
     mean_direction,
 )
-from quietgraph.classify.logistic import LogisticFit, fit_logistic
+from quietgraph.classify.logistic import fit_logistic
 from quietgraph.embed import Schedule, normalised_adjacency
 from quietgraph.graph import Graph
 from quietgraph.methods.base.cache import Embedded
@@ -29,7 +29,7 @@ from quietgraph.params import param
 from quietgraph.rng import derive_seed
 from quietgraph.types import Embeddings, Scores
 
-_LINEAR: dict[str, Callable[..., LinearFit | LogisticFit]] = {
+_LINEAR: dict[str, Callable[..., LinearFit]] = {
     "inductive": fit_logistic,
     "transductive": fit_linear,
     "ridge": fit_ridge,
@@ -40,7 +40,7 @@ _GCN_HIDDEN, _GCN_DROPOUT = 64, 0.5
 _GCN_SCHEDULE = Schedule(epochs=200, learning_rate=0.01, weight_decay=5e-4)
 
 
-def probe_param() -> Any:
+def probe_param() -> str:
     """Declare which of `PROBES` classifies the embeddings."""
     return param(
         "inductive",

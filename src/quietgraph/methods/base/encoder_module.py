@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from quietgraph.errors import NotInductiveError
 from quietgraph.graph import Graph
+from quietgraph.params import make
 from quietgraph.types import Embeddings
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def make_encoder(model: "NodeClassifier") -> GraphEncoder:
     own = model._trained_network()
     if own is not None:
         return GraphEncoder(*own).eval()
-    unfitted = type(model)(**model.get_params())
+    unfitted = make(type(model), model.get_params())
     return GraphEncoder(_State(unfitted, dict(model.state_)), _embed_by_state).eval()
 
 

@@ -1,9 +1,8 @@
 """What a method declares and writes, and the manners of scikit-learn's estimators."""
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NoReturn, Self
+from typing import TYPE_CHECKING, ClassVar, NoReturn, Self
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -22,14 +21,21 @@ from quietgraph.methods.base.task import Fitted, Task
 from quietgraph.methods.base.two_stage import Decision, fit_two_stages, stage_parameters
 from quietgraph.params import (
     Parameterised,
+    ParameterValue,
+    Presets,
+    Settings,
     check_parameters,
     check_value,
     current_names,
+    make,
     param,
     parameters,
 )
 from quietgraph.rng import derive_seed
-from quietgraph.types import Embeddings, Scores
+from quietgraph.types import AnyArray, Embeddings, Float32Array, Scores
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 @dataclass(kw_only=True, eq=False)
@@ -37,8 +43,8 @@ class Estimator(metaclass=Parameterised):
     """Parameters, published settings, and what a method must write to be fitted."""
 
     citation: ClassVar[str] = ""  # where the method was published
-    presets: ClassVar[dict[str, dict[str, Any]]] = {}  # published settings by dataset
-    quick: ClassVar[dict[str, Any]] = {}  # settings of a very short fit, for checks
+    presets: ClassVar[Presets] = {}  # published settings by dataset
+    quick: ClassVar[Settings] = {}  # settings of a very short fit, for checks
     cora_seconds: ClassVar[float] = 30.0  # of a fit on Cora by one core, for rough estimates
     # Names what `_embed` computes without labels, None without such a stage; methods that share
     # the name share cached embeddings.
@@ -48,10 +54,10 @@ class Estimator(metaclass=Parameterised):
     device: str = param("auto", "where to compute: auto, cpu, cuda, cuda:1, ...")
 
     # What `fit` leaves; there is none of it before.
-    classes_: np.ndarray[Any, Any] = field(init=False, repr=False)
+    classes_: AnyArray = field(init=False, repr=False)
     task_: Task = field(init=False, repr=False)
     scores_: Scores = field(init=False, repr=False)
-    embeddings_: np.ndarray[Any, np.dtype[np.float32]] = field(init=False, repr=False)
+    embeddings_: Float32Array = field(init=False, repr=False)
     state_: dict[str, Tensor] = field(init=False, repr=False)
     history_: History = field(init=False, repr=False)
     notes_: dict[str, float] = field(init=False, repr=False)
@@ -94,7 +100,7 @@ class Estimator(metaclass=Parameterised):
         return self.first_stage is None
 
     @classmethod
-    def for_dataset(cls, name: str, **values: Any) -> Self:
+    def for_dataset(cls, name: str, **values: ParameterValue) -> Self:
         """Return the estimator with the settings published for a dataset, defaults without any.
 
         Args:
@@ -103,7 +109,7 @@ class Estimator(metaclass=Parameterised):
         """
         if name not in DATASETS:
             raise UnknownNameError("dataset", name, DATASETS)
-        return cls(**{**cls.presets.get(name, {}), **values})
+        return make(cls, {**cls.presets.get(name, {}), **values})
 
     @classmethod
     def is_inductive(cls) -> bool:
@@ -114,11 +120,14 @@ class Estimator(metaclass=Parameterised):
         """Return what a linear classifier saw of every node of `fit` [nodes, features], if any."""
         return None
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002  (scikit-learn's signature)
+    def get_params(
+        self,
+        deep: bool = True,  # noqa: ARG002  (scikit-learn's signature)
+    ) -> dict[str, ParameterValue]:
         """Return the parameters by name."""
         return {name: getattr(self, name) for name in parameters(type(self))}
 
-    def set_params(self, **values: Any) -> Self:
+    def set_params(self, **values: ParameterValue) -> Self:
         """Change parameters by name; unknown names and values out of range are refused."""
         known, current = parameters(type(self)), current_names(type(self), values)
         for name, value in current.items():  # all are checked before any is set
@@ -129,7 +138,7 @@ class Estimator(metaclass=Parameterised):
             setattr(self, name, value)
         return self
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> "Tags":
         """Return what scikit-learn asks about an estimator."""
         from quietgraph.methods.base.scikit_learn import classifier_tags  # noqa: PLC0415  (slow)
 
@@ -139,7 +148,7 @@ class Estimator(metaclass=Parameterised):
         """Return whether `fit` was called, as `sklearn.utils.validation.check_is_fitted` asks."""
         return hasattr(self, "scores_")
 
-    def first_stage_parameters(self) -> dict[str, Any] | None:
+    def first_stage_parameters(self) -> Settings | None:
         """Return what a label-free first stage depends on but for the seed, None without one."""
         return None if self.first_stage is None else stage_parameters(self)
 

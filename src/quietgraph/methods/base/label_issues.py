@@ -1,11 +1,11 @@
 """What a fitted model says about labels: suspects, quality, noise, from cross-fitting."""
 
+import copy
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Self
 
-import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -15,7 +15,6 @@ from quietgraph.annotators.next_labels import next_labels
 from quietgraph.annotators.tables import annotator_table
 from quietgraph.classify import suspect_table
 from quietgraph.classify.calibration import Calibration
-from quietgraph.classify.class_prior import mean_margin
 from quietgraph.classify.label_issues.out_of_fold import FOLDS, out_of_fold
 from quietgraph.classify.label_issues.posterior import label_posterior
 from quietgraph.classify.label_issues.suspects import (
@@ -24,12 +23,14 @@ from quietgraph.classify.label_issues.suspects import (
     for_notebooks,
     with_votes,
 )
+from quietgraph.classify.node_sums import fraction_differing, margin_of_nodes
 from quietgraph.classify.quality import DISTRUST, Quality
 from quietgraph.data.labels import check_mask
 from quietgraph.diagnose import Diagnosis, diagnose_embedding
 from quietgraph.methods.base.assessment import (
     Evidence,
     assess,
+    calibrated,
     gather_evidence,
     out_of_fold_calibration,
     pool_votes,
@@ -41,16 +42,14 @@ from quietgraph.methods.base.labelling import beliefs_about_nodes
 from quietgraph.methods.base.task import Task
 from quietgraph.progress import stage, step_of
 from quietgraph.rng import torch_generator
-from quietgraph.types import UNKNOWN, Labels, Probabilities, Scores
+from quietgraph.types import UNKNOWN, FloatArray, Labels, Probabilities, Scores
 
 
 @dataclass(kw_only=True, eq=False)
 class LabelIssues(Estimator):
     """A fitted model that cross-fits once and keeps the result."""
 
-    out_of_fold_: np.ndarray[Any, np.dtype[np.float64]] | None = field(
-        default=None, init=False, repr=False
-    )
+    out_of_fold_: FloatArray | None = field(default=None, init=False, repr=False)
     votes_: dict[str, Tensor] | None = field(default=None, init=False, repr=False)
     evidence_: Evidence | None = field(default=None, init=False, repr=False)
     quality_: Quality | None = field(default=None, init=False, repr=False)
@@ -104,7 +103,7 @@ class LabelIssues(Estimator):
         *,
         annotator: str | None = None,
         costs: Mapping[str, float] | None = None,
-        among: Any = None,
+        among: object = None,
     ) -> pd.DataFrame:
         """Return which nodes to label next, or again, and by whom: a table to be filled in.
 
@@ -135,6 +134,7 @@ class LabelIssues(Estimator):
             annotator=annotator,
             costs=costs,
             among=allowed.numpy(),
+            verified=None if task.verified is None else task.verified.numpy(),
         )
 
     def quality(self) -> Quality:
@@ -147,15 +147,59 @@ class LabelIssues(Estimator):
             self._check_graph_is_here()
             task = self.task_
             with solvable(type(self).__name__):
-                probabilities = self._out_of_fold(task)
-            self.out_of_fold_ = probabilities.numpy()
-            with stage("evidence for suspects"):
-                self.votes_ = gather_evidence(torch.from_numpy(self.embeddings_), task)
-                self.evidence_ = None
-                evidence = self._evidence()
-                self.calibration_ = out_of_fold_calibration(probabilities, evidence.noise, task)
-                self.quality_ = assess(probabilities, evidence, task, self.calibration_)
+                found = self._out_of_fold(task)
+            return self._weigh(*found)
         return self.quality_
+
+    def on_nodes(self, nodes: Tensor) -> Self:
+        """Return the fitted model of some nodes, its quality assessed: its rows are theirs alone.
+
+        It answers `suspects()`, `quality()` and `save()` as this one would, which gets the same
+        calibration. Nothing of the size of the graph is made but a few numbers per node, so that
+        several processes do this together on a graph of any size.
+
+        Args:
+            nodes: Positions in the graph, ascending, all labelled nodes among them.
+        """
+        self._check_fitted()
+        task, some = self.task_.on(nodes), copy.copy(self)
+        some.task_, some.loaded_ = task, True  # its graph is not that of its rows
+        some.scores_, some.embeddings_ = self.scores_[nodes], self.embeddings_[nodes.numpy()]
+        with solvable(type(self).__name__):
+            some._weigh(*self._out_of_fold(task))
+        self.calibration_ = some.calibration_
+        return some
+
+    def _weigh(self, out_of_fold: Probabilities, disagreement: float) -> Quality:
+        """Keep out-of-fold probabilities and all that follows from them."""
+        task, self.out_of_fold_ = self.task_, out_of_fold.numpy()
+        with stage("evidence for suspects"):
+            self.votes_ = gather_evidence(torch.from_numpy(self.embeddings_), task)
+            self.evidence_ = None
+            evidence = self._evidence()
+            self.calibration_ = out_of_fold_calibration(
+                out_of_fold, evidence.noise, task, disagreement=disagreement
+            )
+            self.quality_ = assess(out_of_fold, evidence, self.votes_, task, self.calibration_)
+        return self.quality_
+
+    def calibrated_out_of_fold(self) -> FloatArray:
+        """Return probabilities of the true label without the node's own label [nodes, classes].
+
+        Rows of nodes without a label are 0.
+        """
+        self.quality()
+        rows = calibrated(torch.from_numpy(self.out_of_fold_), self.calibration_)
+        return rows.numpy()
+
+    def expected_agreement(self) -> FloatArray:
+        """Return how probably each out-of-fold prediction equals the observed label [nodes].
+
+        Less than its probability, because under the estimated noise the label may be wrong.
+        """
+        rows = torch.from_numpy(self.calibrated_out_of_fold())
+        observed = rows @ self._evidence().noise.transition
+        return observed.gather(1, rows.argmax(dim=1, keepdim=True)).squeeze(1).numpy()
 
     def _evidence(self) -> Evidence:
         """Return all evidence about the labels, pooled once after the folds were fitted."""
@@ -185,22 +229,31 @@ class LabelIssues(Estimator):
         is_assessed = self.out_of_fold_ is not None
         return replace(found, noise_estimate=self._evidence().noise if is_assessed else None)
 
-    def _out_of_fold(self, task: Task) -> Probabilities:
+    def _out_of_fold(self, task: Task) -> tuple[Probabilities, float]:
         """Return, for every labelled node, probabilities of a fit that did not see its label.
 
-        Scores of every fold have the mean margin of the whole fit: another penalty or number of
-        epochs, chosen on fewer labels, changes their scale but hardly their order.
+        Also the mean fraction of the nodes without a label that these fits and the whole one
+        predict differently. Scores of every fold have the mean margin of the whole fit: another
+        penalty or number of epochs, chosen on fewer labels, changes their scale but hardly their
+        order. The task is that of the fit, or of some nodes with all labelled ones among them.
         """
-        fold_scores, margin = self._fold_learner(), mean_margin(self.scores_)
-        done = itertools.count()
+        fold_scores, margin = self._fold_learner(), margin_of_nodes(self.scores_)
+        done, differ = itertools.count(), list[float]()
+        asked = slice(None) if task.nodes is None else task.nodes
+        unlabelled = self.task_.labels == UNKNOWN
 
         def learn(labels: Labels) -> Scores:
+            seen = task.spread(labels)
             with step_of("folds for quality", next(done), FOLDS):
-                scores = fold_scores(replace(task.without(labels == UNKNOWN), labels=labels))
-            return scores.cpu() * (margin / mean_margin(scores.cpu()))
+                hidden = self.task_.without(seen == UNKNOWN)
+                scores = fold_scores(replace(hidden, labels=seen)).cpu()
+            if unlabelled.any():
+                differ.append(fraction_differing(scores, self.scores_, unlabelled))
+            return scores[asked] * (margin / margin_of_nodes(scores))
 
         draws = torch_generator(task.seed, "folds")
-        return out_of_fold(task.labels, learn, task.num_classes, generator=draws)
+        found = out_of_fold(task.labels, learn, task.num_classes, generator=draws)
+        return found, sum(differ) / max(len(differ), 1)
 
     def _fold_learner(self) -> Callable[[Task], Scores]:
         """Return what fits the labels of a fold; folds share a first stage that saw no label."""

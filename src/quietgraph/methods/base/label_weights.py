@@ -1,10 +1,11 @@
 """How much each observed label counts in training: weights of samples and of classes."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from quietgraph.errors import InvalidLabelsError, InvalidParameterError
@@ -13,11 +14,20 @@ if TYPE_CHECKING:
     from quietgraph.methods.base.node_classifier import NodeClassifier
     from quietgraph.methods.base.task import Task
 
+_POWER: Final = 4  # a consensus label of probability 0.5 counts a sixteenth of a certain one
+
 
 def label_weights(
-    method: "NodeClassifier", task: "Task", *, sample_weight: Any, class_weight: Any
+    method: "NodeClassifier",
+    task: "Task",
+    *,
+    sample_weight: ArrayLike | None,
+    class_weight: str | Mapping[Hashable, float] | None,
 ) -> Tensor | None:
     """Return how much each training label counts, 1 on average [nodes]; None: all alike.
+
+    Where annotators agreed on the labels, each counts by the probability of the consensus to the
+    power of 4, unless the caller gives weights or the method cannot weight labels.
 
     Args:
         method: Whether it can honour weights is its own statement.
@@ -25,6 +35,8 @@ def label_weights(
         sample_weight: One number from 0 per node, or None.
         class_weight: `balanced`, a weight by label value (1 where one is missing), or None.
     """
+    if sample_weight is None and method.consensus_ is not None and method.takes_weights:
+        sample_weight = method.consensus_.confidence**_POWER
     if sample_weight is None and class_weight is None:
         return None
     if not method.takes_weights:
@@ -39,7 +51,7 @@ def label_weights(
     return (weights / mean).float()
 
 
-def _of_samples(sample_weight: Any, count: int) -> Tensor:
+def _of_samples(sample_weight: object, count: int) -> Tensor:
     if sample_weight is None:
         return torch.ones(count, dtype=torch.float64)
     raw = sample_weight.cpu() if isinstance(sample_weight, Tensor) else sample_weight
@@ -56,7 +68,7 @@ def _of_samples(sample_weight: Any, count: int) -> Tensor:
     return torch.from_numpy(weights)
 
 
-def _of_classes(class_weight: Any, method: "NodeClassifier", task: "Task") -> Tensor:
+def _of_classes(class_weight: object, method: "NodeClassifier", task: "Task") -> Tensor:
     count = task.num_classes
     if class_weight is None:
         by_class = torch.ones(count, dtype=torch.float64)
@@ -72,7 +84,7 @@ def _of_classes(class_weight: Any, method: "NodeClassifier", task: "Task") -> Te
     return by_class[task.labels.clamp_min(0)]
 
 
-def _by_label(class_weight: Mapping[Any, Any], classes: list[Any]) -> Tensor:
+def _by_label(class_weight: Mapping[object, object], classes: Sequence[object]) -> Tensor:
     unknown = [label for label in class_weight if label not in classes]
     if unknown:
         raise InvalidParameterError(

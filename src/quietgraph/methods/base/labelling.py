@@ -1,20 +1,18 @@
 """What a fitted model believes of every node, to decide which labels are worth buying."""
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from quietgraph.classify.label_issues.posterior import label_posterior
 from quietgraph.methods.base.assessment import Evidence
-from quietgraph.types import UNKNOWN
+from quietgraph.types import UNKNOWN, AnyArray
 
 if TYPE_CHECKING:
     from quietgraph.methods.base.label_issues import LabelIssues
 
-_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
-
-def beliefs_about_nodes(model: "LabelIssues", evidence: Evidence) -> _Array:
+def beliefs_about_nodes(model: "LabelIssues", evidence: Evidence) -> AnyArray:
     """Return probabilities of every node's class, all that is known counted [nodes, classes].
 
     Predictions for nodes without a label; the posterior of out-of-fold evidence and the observed

@@ -1,18 +1,19 @@
 """The estimator every method is: fit, predictions, storage."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-import numpy as np
 import torch
+from numpy.typing import ArrayLike
 
 from quietgraph.annotators.consensus import resolve_annotations
 from quietgraph.callbacks import Follower, follow, logger
-from quietgraph.data.observation import observe
+from quietgraph.data.annotations import AnnotationsLike
+from quietgraph.data.observation import GraphLike, observe
 from quietgraph.errors import (
     InvalidGraphError,
     InvalidParameterError,
@@ -31,7 +32,15 @@ from quietgraph.methods.base.task import Fitted, Task, make_task
 from quietgraph.params import (
     check_parameters,
 )
-from quietgraph.types import Embeddings, Scores
+from quietgraph.types import (
+    AnyArray,
+    Embeddings,
+    Float32Array,
+    FloatArray,
+    MaskLike,
+    Scores,
+    ValuesLike,
+)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -51,13 +60,13 @@ class NodeClassifier(LabelIssues):
 
     def fit(
         self,
-        graph: Any,
-        labels: Any = None,
-        validation: Any = None,
+        graph: "GraphLike",
+        labels: ValuesLike | None = None,
+        validation: MaskLike | None = None,
         *,
-        annotations: Any = None,
-        sample_weight: Any = None,
-        class_weight: Any = None,
+        annotations: "AnnotationsLike | None" = None,
+        sample_weight: ArrayLike | None = None,
+        class_weight: str | Mapping[Hashable, float] | None = None,
         callbacks: Iterable[Follower] = (),
         verbose: int = 0,
     ) -> Self:
@@ -74,6 +83,7 @@ class NodeClassifier(LabelIssues):
                 consensus, found together with the graph, is what is learned from.
             sample_weight: How much each label counts in training, one number per node; for
                 methods with `takes_weights`. Choices by validation labels are not weighted.
+                Consensus labels of annotators count by their probability without it.
             class_weight: `balanced`, or how much the labels of a class count, by label.
             callbacks: Objects of `quietgraph.callbacks`, or functions of an `Epoch`.
             verbose: 1 shows every tenth of the epochs on stderr, 2 each.
@@ -96,7 +106,9 @@ class NodeClassifier(LabelIssues):
             logger.info("fitted in %.1f s", self.seconds_)
         return self
 
-    def predict(self, graph: Any = None, *, abstain: float | None = None) -> np.ndarray[Any, Any]:
+    def predict(
+        self, graph: "GraphLike | None" = None, *, abstain: float | None = None
+    ) -> AnyArray:
         """Return the likeliest label of every node, in the caller's own label values [nodes].
 
         Args:
@@ -105,7 +117,7 @@ class NodeClassifier(LabelIssues):
         """
         scores = self._scores(graph)
         best = scores.argmax(dim=1).numpy()
-        values: np.ndarray[Any, Any] = self.classes_[best]
+        values: AnyArray = self.classes_[best]
         if abstain is None:
             return values
         if not 0 <= abstain <= 1:
@@ -115,7 +127,7 @@ class NodeClassifier(LabelIssues):
         answers[confidence < abstain] = None
         return answers
 
-    def predict_proba(self, graph: Any = None) -> np.ndarray[Any, np.dtype[np.float64]]:
+    def predict_proba(self, graph: "GraphLike | None" = None) -> FloatArray:
         """Return calibrated probabilities [nodes, classes], columns in the order of `classes_`.
 
         After `fit` they are calibrated on its validation predictions, once `suspects()` or
@@ -124,7 +136,12 @@ class NodeClassifier(LabelIssues):
         """
         return self.calibration_.probabilities(self._scores(graph)).numpy()
 
-    def score(self, graph: Any = None, labels: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self,
+        graph: "GraphLike | None" = None,
+        labels: ValuesLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
         """Return the fraction of the known labels that is predicted (accuracy).
 
         Score only labels that `fit` has not seen; `quality()` does so for those of `fit`.
@@ -138,7 +155,7 @@ class NodeClassifier(LabelIssues):
 
         return score_accuracy(self, graph, labels, sample_weight)
 
-    def embed(self, graph: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
+    def embed(self, graph: "GraphLike") -> Float32Array:
         """Return the embeddings of a graph not seen in fit [nodes, dim]."""
         return self._apply_checked(graph)[1].numpy()
 
@@ -177,11 +194,11 @@ class NodeClassifier(LabelIssues):
         self.loaded_ = False
         self.calibration_ = validation_calibration(self.scores_, task)
 
-    def _scores(self, graph: Any) -> Scores:
+    def _scores(self, graph: "GraphLike | None") -> Scores:
         self._check_fitted()
         return self.scores_ if graph is None else self._apply_checked(graph)[0]
 
-    def _apply_checked(self, graph: Any) -> tuple[Scores, Embeddings]:
+    def _apply_checked(self, graph: "GraphLike") -> tuple[Scores, Embeddings]:
         self._check_fitted()
         graph = graph if isinstance(graph, Graph) else Graph.from_pyg(graph)
         wanted = self.state_.get("num_features")

@@ -1,15 +1,18 @@
 """What scikit-learn asks of an estimator beyond fit and predict; imported when it is asked."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 from sklearn.metrics import accuracy_score
 from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
 
 from quietgraph.data.labels import known_labels
+from quietgraph.data.observation import GraphLike
 from quietgraph.errors import InvalidLabelsError, QuietgraphError
 from quietgraph.graph import Graph
+from quietgraph.types import ValuesLike
 
 if TYPE_CHECKING:
     from quietgraph.methods.base.node_classifier import NodeClassifier
@@ -30,7 +33,10 @@ def classifier_tags() -> Tags:
 
 
 def score_accuracy(
-    model: "NodeClassifier", graph: Any, labels: Any, sample_weight: Any = None
+    model: "NodeClassifier",
+    graph: "GraphLike | None",
+    labels: ValuesLike | None,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     """Return the fraction of known labels that the model predicts.
 
@@ -51,7 +57,7 @@ def score_accuracy(
     return float(accuracy_score(wanted, predicted[known], sample_weight=weights))
 
 
-def _is_fitted_graph(model: "NodeClassifier", graph: Any) -> bool:
+def _is_fitted_graph(model: "NodeClassifier", graph: object) -> bool:
     if graph is None or not isinstance(graph, Graph):
         return graph is None
     fitted = getattr(model, "task_", None)

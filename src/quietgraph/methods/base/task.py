@@ -1,9 +1,7 @@
 """What a method learns from, `Task`, and what it has learned, `Fitted`."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -12,8 +10,8 @@ from quietgraph.data.observation import Observation
 from quietgraph.data.splits import split_labelled
 from quietgraph.embed import History
 from quietgraph.errors import InvalidLabelsError
-from quietgraph.graph import Graph
-from quietgraph.types import UNKNOWN, Embeddings, Labels, Mask, Scores
+from quietgraph.graph import CSR, Graph
+from quietgraph.types import UNKNOWN, AnyArray, Embeddings, Labels, Mask, Scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +27,7 @@ class Task:
     verified: Mask | None = None  # labels that a person has confirmed; None: no label was
     is_fold: bool = False  # some labels are hidden to be predicted out of fold
     weights: Tensor | None = None  # how much a label counts [nodes]; None: all alike
+    nodes: Tensor | None = None  # which nodes of the graph the rows are; None: all
 
     @property
     def train_labels(self) -> Labels:
@@ -68,6 +67,28 @@ class Task:
             is_fold=True,
         )
 
+    def on(self, nodes: Tensor) -> "Task":
+        """Return the task of some nodes alone; its graph is still that of all nodes."""
+        names = ("labels", "train", "validation", "verified", "weights")
+        given = {name: getattr(self, name) for name in names}
+        taken = {name: None if each is None else each[nodes] for name, each in given.items()}
+        return replace(self, **taken, nodes=nodes)  # type: ignore[arg-type]
+
+    def whole_labels(self) -> Labels:
+        """Return the labels by node of the graph, -1 outside this task [graph nodes]."""
+        return self.labels if self.nodes is None else self.spread(self.labels)
+
+    def spread(self, labels: Labels) -> Labels:
+        """Return labels of the nodes of this task by node of the graph, -1 elsewhere."""
+        whole = labels.new_full((self.graph.num_nodes,), UNKNOWN)
+        whole[slice(None) if self.nodes is None else self.nodes] = labels
+        return whole
+
+    def neighbours(self) -> CSR:
+        """Return the adjacency rows of the nodes of this task [nodes, graph nodes]."""
+        adjacency = self.graph.adjacency
+        return adjacency if self.nodes is None else adjacency.take_rows(self.nodes)
+
     def to(self, device: torch.device) -> "Task":
         """Return the task on a device."""
         moved = {name: getattr(self, name).to(device) for name in ("labels", "train", "validation")}
@@ -88,7 +109,7 @@ class Fitted:
     notes: dict[str, float] = field(default_factory=dict)  # choices worth reporting, by name
 
 
-def make_task(observation: Observation, seed: int) -> tuple[Task, np.ndarray[Any, Any]]:
+def make_task(observation: Observation, seed: int) -> tuple[Task, AnyArray]:
     """Return the task of an observation and the label value of each of its class codes.
 
     A class of which no label was observed has no code in the task.

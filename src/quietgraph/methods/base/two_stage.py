@@ -5,7 +5,7 @@ Label noise does not change the first stage, so that it is cached and shared by 
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from torch import Tensor
 from quietgraph.graph import Graph
 from quietgraph.methods.base.cache import Embedded, active_cache
 from quietgraph.methods.base.task import Fitted, Task
-from quietgraph.params import parameters
+from quietgraph.params import Settings, parameters
 from quietgraph.progress import stage
 from quietgraph.rng import derive_seed
 from quietgraph.types import Scores
@@ -43,7 +43,7 @@ def fit_two_stages(method: "Estimator", task: Task) -> Fitted:
     return Fitted(decision.scores, embedded.embeddings, embedded.history, state, decision.notes)
 
 
-def stage_parameters(method: "Estimator") -> dict[str, Any]:
+def stage_parameters(method: "Estimator") -> Settings:
     """Return the name and the parameters on which the embeddings depend, but for the seed."""
     own = {
         name: getattr(method, name)

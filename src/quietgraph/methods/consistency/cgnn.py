@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import torch
 import torch.nn.functional as F
@@ -20,7 +20,7 @@ from quietgraph.methods.consistency.contrasted_gcn import (
     ViewPairs,
 )
 from quietgraph.methods.gcn.backbone import LONG_ROWS
-from quietgraph.params import param
+from quietgraph.params import Presets, Settings, param
 from quietgraph.types import UNKNOWN, Labels, Scores
 
 
@@ -34,9 +34,9 @@ class CGNN(ContrastedBackbone):
     """
 
     citation: ClassVar[str] = "Yuan et al.: Learning on graphs under label noise. ICASSP 2023."
-    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "hidden": 16}
+    quick: ClassVar[Settings] = {"epochs": 6, "hidden": 16}
     cora_seconds: ClassVar[float] = 8
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
+    presets: ClassVar[Presets] = {
         "amazon-computers": {"learning_rate": 5e-3, "weight_decay": 5e-3},
         **dict.fromkeys(("blogcatalog", "flickr"), LONG_ROWS),
     }

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import torch
 import torch.nn.functional as F
@@ -18,7 +18,7 @@ from quietgraph.methods.consistency.contrasted_gcn import (
     ViewPairs,
 )
 from quietgraph.methods.gcn.backbone import LONG_ROWS
-from quietgraph.params import param
+from quietgraph.params import Presets, Settings, param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Labels, Mask, Scalar, Scores
 
@@ -35,9 +35,9 @@ class CRGNN(ContrastedBackbone):
     citation: ClassVar[str] = (
         "Li et al.: Contrastive learning of graphs under label noise. Neural Networks 172, 2024."
     )
-    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "hidden": 16}
+    quick: ClassVar[Settings] = {"epochs": 6, "hidden": 16}
     cora_seconds: ClassVar[float] = 12
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
+    presets: ClassVar[Presets] = {
         "amazon-computers": {"learning_rate": 5e-3, "weight_decay": 5e-3},
         **dict.fromkeys(("blogcatalog", "flickr"), LONG_ROWS),
     }

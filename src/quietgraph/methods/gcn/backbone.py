@@ -15,12 +15,12 @@ from quietgraph.methods.base.encoder_module import Forward
 from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.supervised import GCNClassifier, train_supervised
 from quietgraph.methods.base.task import Fitted, Task
-from quietgraph.params import param
+from quietgraph.params import Settings, param
 from quietgraph.types import Embeddings, Scores
 
 # Of blogs and photo sharing: with many words and neighbours, L1 rows are so small that the usual
 # weight decay leaves the network untrained (BlogCatalog 55 and Flickr 16 instead of 75 and 58).
-LONG_ROWS: Final = {"feature_norm": "l2", "weight_decay": 1e-5}
+LONG_ROWS: Final[Settings] = {"feature_norm": "l2", "weight_decay": 1e-5}
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import torch
 import torch.nn.functional as F
@@ -12,7 +12,7 @@ from torch import Tensor
 from quietgraph.methods.base.task import Task
 from quietgraph.methods.gcn.backbone import GCNBackbone, Network
 from quietgraph.methods.gcn.gcn import GCN
-from quietgraph.params import param
+from quietgraph.params import Presets, Settings, param
 from quietgraph.types import Labels, Scores
 
 _KEPT_FRACTION = 0.3  # of each class that pruning leaves, however unlikely its labels
@@ -28,9 +28,9 @@ class GCE(GCNBackbone):
         "Zhang and Sabuncu: Generalized cross entropy loss for training deep neural "
         "networks with noisy labels. NeurIPS 2018."
     )
-    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "warm_up": 2, "hidden": 16}
+    quick: ClassVar[Settings] = {"epochs": 6, "warm_up": 2, "hidden": 16}
     cora_seconds: ClassVar[float] = 7
-    presets: ClassVar[dict[str, dict[str, Any]]] = GCN.presets
+    presets: ClassVar[Presets] = GCN.presets
 
     power: float = param(0.7, "0: cross entropy, 1: mean absolute error (q)", low=1e-6, high=1)
     # Early on this loss follows its own first guesses; on noisy Cora, validation prefers 40 to 0.

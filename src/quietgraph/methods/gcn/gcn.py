@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, Final, final
 
 import torch
 from torch import Tensor
@@ -17,9 +17,9 @@ from quietgraph.methods.base.supervised_partitions import (
 )
 from quietgraph.methods.base.task import Fitted, Task
 from quietgraph.methods.gcn.backbone import LONG_ROWS, GCNBackbone, Network
-from quietgraph.params import param
+from quietgraph.params import Presets, Settings, param
 
-_SHCHUR = {"dropout": 0.8, "weight_decay": 1e-3, "feature_norm": "l2"}
+_SHCHUR: Final[Settings] = {"dropout": 0.8, "weight_decay": 1e-3, "feature_norm": "l2"}
 
 
 @final
@@ -31,10 +31,10 @@ class GCN(GCNBackbone):
         "Kipf and Welling: Semi-supervised classification with graph convolutional "
         "networks. ICLR 2017."
     )
-    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "hidden": 16}
+    quick: ClassVar[Settings] = {"epochs": 6, "hidden": 16}
     cora_seconds: ClassVar[float] = 5
     takes_weights: ClassVar[bool] = True
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
+    presets: ClassVar[Presets] = {
         "coauthor-cs": _SHCHUR,
         "amazon-computers": _SHCHUR,
         "amazon-photo": _SHCHUR,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import torch
 import torch.nn.functional as F
@@ -13,7 +13,7 @@ from quietgraph.methods.base.neighbour_votes import known_or_predicted, neighbou
 from quietgraph.methods.base.task import Task
 from quietgraph.methods.gcn.backbone import LONG_ROWS, GCNBackbone, Network
 from quietgraph.methods.gcn.random_walks import walk_supports
-from quietgraph.params import param
+from quietgraph.params import Presets, Settings, param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Labels, Scores
 
@@ -33,9 +33,9 @@ class UnionNET(GCNBackbone):
         "Li, Yin and Chen: Unified robust training for graph neural networks against "
         "label noise. PAKDD 2021."
     )
-    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "warm_up": 2, "hidden": 16}
+    quick: ClassVar[Settings] = {"epochs": 6, "warm_up": 2, "hidden": 16}
     cora_seconds: ClassVar[float] = 10
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
+    presets: ClassVar[Presets] = {
         "amazon-computers": _AMAZON,
         "amazon-photo": _AMAZON,
         **dict.fromkeys(("blogcatalog", "flickr"), LONG_ROWS),

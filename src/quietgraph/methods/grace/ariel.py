@@ -1,7 +1,7 @@
 """ARIEL: contrast on sampled subgraphs, with an adversarial view and a bound on similarity."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, Final, final
 
 import torch
 from torch import Tensor, nn
@@ -27,16 +27,21 @@ from quietgraph.methods.grace.encoder import (
     train_grace,
     view_rates,
 )
-from quietgraph.params import param
+from quietgraph.params import Presets, Settings, param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings
 
 _LIMIT, _EDGE_FRACTION = 0.04, 0.2
 _WIDE = {"hidden": 512, "dim": 256, "head": 256}
 _HARD = {"attack_weight": 1.0, "edge_step": 50.0}
-_SMOOTH = {"learning_rate": 1e-3, "activation": "prelu"}
-_OTHERS = {**_WIDE, **_SMOOTH, **_HARD, "feature_step": 0.001}
-_OTHERS |= view_rates((0.3, 0.4), (0.1, 0.0))
+_SMOOTH: Final[Settings] = {"learning_rate": 1e-3, "activation": "prelu"}
+_OTHERS: Final[Settings] = {
+    **_WIDE,
+    **_SMOOTH,
+    **_HARD,
+    "feature_step": 0.001,
+    **view_rates((0.3, 0.4), (0.1, 0.0)),
+}
 
 
 @final
@@ -53,13 +58,15 @@ class ARIEL(ContrastiveClassifier):
         "Feng et al.: Adversarial graph contrastive learning with information "
         "regularization. WWW 2022."
     )
-    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "hidden": 16, "dim": 16}
+    quick: ClassVar[Settings] = {"epochs": 6, "hidden": 16, "dim": 16}
     cora_seconds: ClassVar[float] = 33
     first_stage: ClassVar[str] = "ariel"
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
+    presets: ClassVar[Presets] = {
         "citeseer": {
             **view_rates((0.2, 0.0), (0.3, 0.2)),
-            **(_WIDE | _SMOOTH | _HARD),
+            **_WIDE,
+            **_SMOOTH,
+            **_HARD,
             "temperature": 0.9,
             "epochs": 200,
         },
@@ -80,7 +87,8 @@ class ARIEL(ContrastiveClassifier):
         },
         "coauthor-cs": {
             **view_rates((0.3, 0.2), (0.3, 0.4)),
-            **(_WIDE | _HARD),
+            **_WIDE,
+            **_HARD,
             "activation": "rrelu",
             "attack_weight": 2.0,
             "feature_step": 0.001,

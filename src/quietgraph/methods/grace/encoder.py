@@ -1,7 +1,6 @@
 """What ARIEL, SFA and GraphCL share: the encoder and the projection head of GRACE."""
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -106,17 +105,19 @@ def embed_again(
     return embeddings
 
 
-def edge_drop_param(default: float, view: int) -> Any:
+def edge_drop_param(default: float, view: int) -> float:
     """Declare the fraction of edges that a view drops."""
     return param(default, f"fraction of edges dropped in view {view}", low=0, high=1)
 
 
-def feature_mask_param(default: float, view: int) -> Any:
+def feature_mask_param(default: float, view: int) -> float:
     """Declare the fraction of feature columns that a view masks."""
     return param(default, f"fraction of feature columns masked in view {view}", low=0, high=1)
 
 
-def view_rates(edge_drop: tuple[float, float], feature_mask: tuple[float, float]) -> dict[str, Any]:
+def view_rates(
+    edge_drop: tuple[float, float], feature_mask: tuple[float, float]
+) -> dict[str, float]:
     """Return the rates of both views as parameters, for presets."""
     return {
         "edge_drop_1": edge_drop[0],

@@ -1,7 +1,7 @@
 """SFA: contrast between views whose leading directions are weakened at random."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor, nn
@@ -27,7 +27,7 @@ from quietgraph.methods.grace.encoder import (
     train_grace,
     view_rates,
 )
-from quietgraph.params import param
+from quietgraph.params import Presets, Settings, param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings
 
@@ -73,10 +73,10 @@ class SFA(ContrastiveClassifier):
         "Zhang et al.: Spectral feature augmentation for graph contrastive learning and "
         "beyond. AAAI 2023."
     )
-    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "hidden": 16, "dim": 16}
+    quick: ClassVar[Settings] = {"epochs": 6, "hidden": 16, "dim": 16}
     cora_seconds: ClassVar[float] = 45
     first_stage: ClassVar[str] = "sfa"
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
+    presets: ClassVar[Presets] = {
         "citeseer": {**view_rates((0.2, 0.0), (0.3, 0.2)), "temperature": 0.7},
         "wiki-cs": {**_WIDE, "temperature": 0.2},
         "amazon-photo": {**_WIDE, "temperature": 0.3},

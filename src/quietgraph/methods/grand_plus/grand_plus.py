@@ -1,7 +1,7 @@
 """GRAND+: random feature propagation, a small perceptron, and consistent predictions."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, Final, final
 
 import torch
 import torch.nn.functional as F
@@ -22,19 +22,19 @@ from quietgraph.methods.grand_plus.random_propagation import (
     step_weights,
     walk_matrix,
 )
-from quietgraph.params import param
+from quietgraph.params import Presets, Settings, param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Scores
 
 _CHECK_EVERY = 10  # steps between two validations
 _DRAWS = 2  # random propagations per step
 
-_AMINER = {
+_AMINER: Final[Settings] = {
     "propagation_steps": 6, "teleport": 0.1, "neighbours": 64, "threshold": 1e-5, "layers": 1,
     "input_dropout": 0.0, "hidden_dropout": 0.0, "weight_decay": 1e-2, "warm_up": 100,
     "batch": 20, "batch_norm": True, "consistency": "kl", "patience": 10,
 }  # fmt: skip
-_REDDIT = {
+_REDDIT: Final[Settings] = {
     "propagation_steps": 6, "teleport": 0.05, "neighbours": 64, "threshold": 1e-5, "hidden": 512,
     "input_dropout": 0.0, "hidden_dropout": 0.0, "learning_rate": 1e-4, "weight_decay": 0.0,
     "warm_up": 500, "unlabelled_batch": 200, "batch_norm": True, "node_norm": True,
@@ -53,9 +53,9 @@ class GRANDPlus(NodeClassifier):
     citation: ClassVar[str] = (
         "Feng et al.: GRAND+: Scalable graph random neural networks. WWW 2022."
     )
-    quick: ClassVar[dict[str, Any]] = {"warm_up": 2, "hidden": 16, "steps": 6}
+    quick: ClassVar[Settings] = {"warm_up": 2, "hidden": 16, "steps": 6}
     cora_seconds: ClassVar[float] = 120
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
+    presets: ClassVar[Presets] = {
         "citeseer": {
             "propagation_steps": 10, "teleport": 0.4, "hidden": 256, "input_dropout": 0.0,
             "hidden_dropout": 0.0, "learning_rate": 1e-3, "consistency_weight": 0.8,

@@ -1,7 +1,7 @@
 """GraphCL for nodes: every node against the summaries of two augmented graphs."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import torch
 import torch.nn.functional as F
@@ -27,7 +27,7 @@ from quietgraph.methods.base.cache import Embedded
 from quietgraph.methods.base.contrastive import ContrastiveClassifier, named_weights, weights_of
 from quietgraph.methods.grace.encoder import ENCODER, ProjectionHead, draw_anchors
 from quietgraph.methods.graphcl.augmentations import AUGMENTATIONS, Augmented, augment
-from quietgraph.params import param
+from quietgraph.params import Settings, param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings
 
@@ -74,7 +74,7 @@ class GraphCL(ContrastiveClassifier):
     citation: ClassVar[str] = (
         "You et al.: Graph contrastive learning with augmentations. NeurIPS 2020."
     )
-    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "dim": 16}
+    quick: ClassVar[Settings] = {"epochs": 6, "dim": 16}
     cora_seconds: ClassVar[float] = 130
     first_stage: ClassVar[str] = "graphcl"
 

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import torch
 import torch.nn.functional as F
@@ -20,7 +20,7 @@ from quietgraph.methods.linked.edge_predictor import (
     new_pairs,
     reconstruction_loss,
 )
-from quietgraph.params import param
+from quietgraph.params import Presets, Settings, param
 from quietgraph.types import Embeddings
 
 _MOST_CONFIDENT = 4096  # confident nodes that links lead to; the search is linear in all nodes
@@ -39,9 +39,9 @@ class NRGNN(LinkedBackbone):
         "Dai, Aggarwal and Wang: NRGNN: Learning a label noise-resistant graph neural "
         "network on sparsely and noisily labeled graphs. KDD 2021."
     )
-    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "hidden": 16}
+    quick: ClassVar[Settings] = {"epochs": 6, "hidden": 16}
     cora_seconds: ClassVar[float] = 32
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
+    presets: ClassVar[Presets] = {
         "citeseer": {"edge_weight": 3.0},
         "pubmed": {
             "edge_weight": 0.1,

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor
@@ -26,7 +26,7 @@ from quietgraph.methods.linked.sample_selection import (
     select_labels,
     selection_cost,
 )
-from quietgraph.params import param
+from quietgraph.params import Presets, Settings, param
 from quietgraph.types import Mask, Scores
 
 
@@ -45,9 +45,9 @@ class RTGNN(LinkedBackbone):
     citation: ClassVar[str] = (
         "Qian et al.: Robust training of graph neural networks via noise governance. WSDM 2023."
     )
-    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "hidden": 16}
+    quick: ClassVar[Settings] = {"epochs": 6, "hidden": 16}
     cora_seconds: ClassVar[float] = 48
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
+    presets: ClassVar[Presets] = {
         "pubmed": {"candidates": 50},
         "ogbn-arxiv": {"candidates": 10},
     }

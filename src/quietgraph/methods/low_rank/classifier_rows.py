@@ -4,25 +4,38 @@ Large graphs are computed in blocks, so that no second matrix of all nodes is he
 """
 
 from collections.abc import Callable
+from typing import Final
 
 from torch import Tensor
 
-from quietgraph.classify import centre_rows, mean_direction, smooth_rows
+from quietgraph.classify import centre_rows, is_heterophilous, mean_direction, smooth_rows
+from quietgraph.classify.large_attributes import smooth_in_blocks
+from quietgraph.classify.smoothing import pagerank_weights
 from quietgraph.embed import normalised_adjacency
 from quietgraph.graph import Graph
+from quietgraph.methods.base.task import Task
 from quietgraph.methods.low_rank.large_features import (
     in_blocks,
     is_large,
     mean_direction_in_blocks,
-    smooth_in_blocks,
 )
 from quietgraph.types import Embeddings, Scores
+
+_SMOOTHING: Final = 10  # propagations, where neighbours are alike
 
 
 def mean_row(embeddings: Embeddings) -> Tensor:
     """Return the mean of the unit rows [dim]."""
     large = is_large(embeddings)
     return mean_direction_in_blocks(embeddings) if large else mean_direction(embeddings)
+
+
+def count_propagations(wanted: int | None, task: Task) -> int:
+    """Return how often rows are averaged over neighbours; None: 10, or 0 under heterophily."""
+    if wanted is not None:
+        return wanted
+    # Averages over neighbours of other classes carry nothing.
+    return 0 if is_heterophilous(task.graph, task.labels) else _SMOOTHING
 
 
 def classifier_rows(
@@ -42,14 +55,22 @@ def classifier_rows(
         rows = centre_rows(rows, mean) if centre else rows
         return smooth_rows(normalised_adjacency(graph), rows, steps=steps) if steps else rows
     if centre:
-        rows = in_blocks(lambda block: centre_rows(embeddings[block], mean), len(embeddings))
-    return smooth_in_blocks(graph.adjacency, rows, steps=steps) if steps else rows
+        rows = in_blocks(
+            lambda block: centre_rows(embeddings[block], mean), len(embeddings), "centred"
+        )
+    if not steps:
+        return rows
+    # The centred rows are a copy, which the smoothed ones may overwrite.
+    out = rows if centre else None
+    return smooth_in_blocks(graph.adjacency, rows, pagerank_weights(steps), out=out)
 
 
 def linear_scores(
     rows: Embeddings,
     features: Callable[[Embeddings, dict[str, Tensor]], Tensor],
     state: dict[str, Tensor],
+    name: str = "scores",
+    made: Tensor | None = None,
 ) -> Scores:
     """Return the scores of a fitted linear classifier [nodes, classes].
 
@@ -57,9 +78,15 @@ def linear_scores(
         rows: Of `classifier_rows`.
         features: Computes what the classifier reads from some rows and the state.
         state: Of the fit, with weight and bias.
+        name: Of the matrix where processes share it.
+        made: What the classifier reads of all nodes, where it is made already.
     """
 
     def score(some: Embeddings) -> Scores:
         return features(some, state) @ state["weight"] + state["bias"]
 
-    return in_blocks(lambda block: score(rows[block]), len(rows)) if is_large(rows) else score(rows)
+    if made is not None:
+        return made @ state["weight"] + state["bias"]
+    if not is_large(rows):
+        return score(rows)
+    return in_blocks(lambda block: score(rows[block]), len(rows), name)

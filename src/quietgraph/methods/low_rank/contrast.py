@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -13,25 +13,31 @@ from quietgraph.classify.class_prior import class_adjustment
 from quietgraph.embed import TEDEncoder
 from quietgraph.embed.negative_depth import DEPTH_STARTS, HIGHEST_DEPTH, LOWEST_DEPTH
 from quietgraph.embed.scale.distributed import current_world
-from quietgraph.embed.scale.partitions import PARTITIONS_HELP
+from quietgraph.embed.scale.partitions import PARTITIONER_HELP, PARTITIONERS, PARTITIONS_HELP
 from quietgraph.graph import Graph
 from quietgraph.methods.base.cache import Embedded
 from quietgraph.methods.base.encoder_module import Forward
 from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.task import Fitted, Task
 from quietgraph.methods.base.two_stage import Decision, fit_two_stages
-from quietgraph.methods.low_rank.classifier_rows import classifier_rows, linear_scores, mean_row
+from quietgraph.methods.low_rank.classifier_rows import (
+    classifier_rows,
+    count_propagations,
+    linear_scores,
+    mean_row,
+)
 from quietgraph.methods.low_rank.encoder import (
     encode_graph,
     forward_graph,
     restored_encoder,
     stored_weights,
     train_encoder,
+    unless_partitioned,
 )
 from quietgraph.methods.low_rank.graph_settings import graph_settings
 from quietgraph.methods.low_rank.large_features import is_large
 from quietgraph.methods.low_rank.letter import letter_settings
-from quietgraph.params import param, parameters
+from quietgraph.params import ParameterValue, Settings, make, param, parameters
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Scores
 
@@ -39,7 +45,6 @@ _CLASSIFIERS: dict[str, Callable[..., LinearFit]] = {
     "ridge": fit_ridge,
     "gradient-descent": fit_linear,
 }
-_SMOOTHING = 10  # propagations, where neighbours are alike
 _FILTERED = 50_000  # most edges for which filters of trainable depth are tried unasked
 
 
@@ -136,6 +141,7 @@ class LowRankContrast(NodeClassifier):
     partitions_per_step: int = param(
         1, "partitions that one step trains on", low=1, old_name="parts_per_step"
     )
+    partitioner: str = param("auto", PARTITIONER_HELP, choices=PARTITIONERS)
     centre: bool = param(True, "unit rows less their mean before classifying", after_embedding=True)
     smoothing: int | None = param(
         0,
@@ -155,7 +161,6 @@ class LowRankContrast(NodeClassifier):
         choices=tuple(_CLASSIFIERS),
         after_embedding=True,
     )
-
     step_size: str = param(
         "labelled",
         "gradient descent: 0.99 / lambda_1 of the labelled Gram matrix over their number, or of "
@@ -164,32 +169,30 @@ class LowRankContrast(NodeClassifier):
         after_embedding=True,
     )
 
-    def first_stage_parameters(self) -> dict[str, Any]:
+    def first_stage_parameters(self) -> Settings:
         """Return what the embeddings depend on; partitions chosen by size follow from the graph."""
-        every = super().first_stage_parameters() or {}
-        plain = {"partitions": 0, "partitions_per_step": 1}
-        return {name: value for name, value in every.items() if plain.get(name) != value}
+        return unless_partitioned(super().first_stage_parameters() or {})
 
     def resolved(self, graph: Graph) -> Self:
         """Return this estimator with the settings that follow from the graph filled in."""
         usual = graph_settings(graph)
-        missing: Any = {name: one for name, one in usual.items() if getattr(self, name) is None}
-        return replace(self, **missing)
+        missing = {name: one for name, one in usual.items() if getattr(self, name) is None}
+        return make(partial(replace, self), missing)
 
     @classmethod
-    def paper(cls, dataset: str | None = None, **values: Any) -> Self:
+    def paper(cls, dataset: str | None = None, **values: ParameterValue) -> Self:
         """Return the estimator by the letter of the paper, which leaves out what measured better.
 
         Args:
             dataset: Whose published rank weight and rank ratio to take.
             values: Parameters that are set otherwise.
         """
-        own = {"attention": "plain"} if "attention" in parameters(cls) else {}
-        return cls(**{**letter_settings(dataset), **own, **values})
-
-    def train_along(self, graph: Graph) -> None:
-        """Train beside the first process, which keeps the result and goes on alone."""
-        train_encoder(self, graph.to(self._device()), self.seed)
+        own: Settings = (
+            {"attention": "plain", "attribute_branch": False}
+            if "attention" in parameters(cls)
+            else {}
+        )
+        return make(cls, {**letter_settings(dataset), **own, **values})
 
     def _fit(self, task: Task) -> Fitted:
         """Fit with every encoder in question and return what validation labels prefer."""
@@ -205,8 +208,8 @@ class LowRankContrast(NodeClassifier):
         plain = replace(self, encoder="gcn", depth=None)
         starts = DEPTH_STARTS if self.depth is None else (self.depth,)
         filters = [replace(self, encoder="tedgcn", depth=start) for start in starts]
-        if self.encoder == "tedgcn":
-            return filters
+        if self.encoder == "tedgcn":  # several processes share the rows of one fit alone
+            return filters if current_world().size == 1 else filters[:1]
         small = task.graph.num_edges <= _FILTERED and current_world().size == 1
         if self.encoder == "auto" and small and is_heterophilous(task.graph, task.labels):
             return [plain, *filters]
@@ -218,11 +221,14 @@ class LowRankContrast(NodeClassifier):
         return Embedded(embeddings, stored_weights(encoder), history)
 
     def _decide(self, embedded: Embedded, task: Task) -> Decision:
-        embeddings = embedded.embeddings
-        mean = mean_row(embeddings)
-        steps = self._smoothing_steps(task)
-        rows = classifier_rows(embeddings, task.graph, mean, steps=steps, centre=self.centre)
-        state = {"mean": mean, "smoothing": torch.tensor(steps), **self._survey(rows)}
+        embeddings, steps = embedded.embeddings, count_propagations(self.smoothing, task)
+        mean = embedded.once("mean row", lambda: mean_row(embeddings))
+        rows = embedded.once(
+            f"rows after {steps} propagations",
+            lambda: classifier_rows(embeddings, task.graph, mean, steps=steps, centre=self.centre),
+        )
+        survey = embedded.once(f"survey of {steps}", lambda: self._survey(rows))
+        state = {"mean": mean, "smoothing": torch.tensor(steps), **survey}
         # Of a large graph only labelled nodes get their features at once, all others in blocks.
         large = is_large(embeddings)
         seen = task.train | task.validation if large else slice(None)
@@ -242,11 +248,12 @@ class LowRankContrast(NodeClassifier):
         if self.class_prior_adjustment and task.weights is None:
             held_out, labels = features[task.validation[seen]], task.labels[task.validation]
             draws = torch_generator(task.seed, "class prior")
-            bias = bias + class_adjustment(fit.scores(held_out), labels, generator=draws)
-        state = {**state, "weight": fit.weight, "bias": bias}
-        scores = (
-            linear_scores(rows, self._features, state) if large else features @ fit.weight + bias
-        )
+            trained = task.labels[task.train]
+            bias = bias + class_adjustment(fit.scores(held_out), labels, trained, generator=draws)
+        # All processes score by the classifier of the first one, whatever their rounding.
+        state = current_world().agree({**state, "weight": fit.weight, "bias": bias})
+        name, made = "fold scores" if task.is_fold else "scores", None if large else features
+        scores = linear_scores(rows, self._features, state, name, made)
         notes = {self.classifier: fit.chosen, "validation_accuracy": fit.validation_accuracy}
         return Decision(scores, state, notes)
 
@@ -261,12 +268,6 @@ class LowRankContrast(NodeClassifier):
             return None
         state, graph = self.state_, self.task_.graph
         return self._features(self._rows(embeddings, graph, state), state)
-
-    def _smoothing_steps(self, task: Task) -> int:
-        if self.smoothing is not None:
-            return self.smoothing
-        # Averages over neighbours of other classes carry nothing.
-        return 0 if is_heterophilous(task.graph, task.labels) else _SMOOTHING
 
     def _rows(self, embeddings: Embeddings, graph: Graph, state: dict[str, Tensor]) -> Embeddings:
         steps = int(state["smoothing"])

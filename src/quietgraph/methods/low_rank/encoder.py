@@ -30,6 +30,7 @@ from quietgraph.embed.scale.partitions import (
 from quietgraph.embed.views import View
 from quietgraph.graph import Graph
 from quietgraph.methods.low_rank.graph_settings import EPOCHS, VIEWS
+from quietgraph.params import Settings
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings
 
@@ -45,7 +46,14 @@ def train_encoder(method: "LowRankContrast", graph: Graph, seed: int) -> tuple[n
     world = current_world()
     per_step = count_per_step(method.partitions_per_step, world)
     count = count_partitions(graph.num_nodes, method.partitions, per_step=per_step)
-    plan = make_plan(graph, count, per_step=per_step, world=world, seed=seed)
+    plan = make_plan(
+        graph,
+        count,
+        per_step=per_step,
+        world=world,
+        seed=seed,
+        partitioner=method.partitioner,
+    )
     resolved = method.resolved(graph)
     return encoder, train_embeddings(
         graph,
@@ -78,6 +86,15 @@ def new_encoder(method: "LowRankContrast", num_features: int, seed: int) -> nn.M
     )
 
 
+def unless_partitioned(parameters: Settings) -> Settings:
+    """Return the parameters of a first stage without those of partitions that are as usual.
+
+    Embeddings that were cached before a method could be trained in partitions stay valid.
+    """
+    plain = {"partitions": 0, "partitions_per_step": 1, "partitioner": "auto"}
+    return {name: value for name, value in parameters.items() if plain.get(name) != value}
+
+
 def stored_weights(encoder: nn.Module) -> dict[str, Tensor]:
     """Return the weights by the names under which a fitted state holds them."""
     return {_PREFIX + name: value for name, value in encoder.state_dict().items()}
@@ -99,8 +116,8 @@ def restored_encoder(
 
 
 def encode_graph(encoder: nn.Module, graph: Graph, feature_norm: str) -> Embeddings:
-    """Return the embeddings of all nodes, of large graphs in blocks [nodes, dim]."""
-    if graph.num_nodes > WHOLE_UP_TO:
+    """Return the embeddings of all nodes, of large graphs and by several processes in blocks."""
+    if graph.num_nodes > WHOLE_UP_TO or current_world().size > 1:
         return encode_in_blocks(encoder, graph, feature_norm=feature_norm)
     return encode(encoder, graph, normalise_rows(graph.features, feature_norm))
 

@@ -1,9 +1,10 @@
 """GCL-LRR: contrastive embeddings kept low-rank, and a linear transductive classifier."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 from quietgraph.methods.low_rank.contrast import LowRankContrast
+from quietgraph.params import Settings
 
 
 @final
@@ -15,5 +16,5 @@ class GCLLRR(LowRankContrast):
         "Graph contrastive learning with low-rank regularization and low-rank attention "
         "for noisy node classification."
     )
-    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "warm_up": 2, "hidden": 16, "dim": 16}
+    quick: ClassVar[Settings] = {"epochs": 6, "warm_up": 2, "hidden": 16, "dim": 16}
     cora_seconds: ClassVar[float] = 11

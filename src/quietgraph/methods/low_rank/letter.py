@@ -1,6 +1,8 @@
 """The settings that the paper states, and our choice for each that it leaves open."""
 
-from typing import Any, Final
+from typing import Final
+
+from quietgraph.params import Settings
 
 # Rank weight (tau) and rank ratio (gamma) that the paper chose for each dataset.
 _CHOSEN: Final = {
@@ -13,7 +15,7 @@ _CHOSEN: Final = {
     "amazon-computers": (0.20, 0.2),
     "amazon-photo": (0.20, 0.3),
 }
-_STATED: Final[dict[str, Any]] = {
+_STATED: Final[Settings] = {
     "encoder": "gcn",
     "activation": "relu",
     "output": "relu",
@@ -33,7 +35,7 @@ _STATED: Final[dict[str, Any]] = {
     "classifier": "gradient-descent",
     "step_size": "printed",
 }
-_OPEN: Final[dict[str, Any]] = {
+_OPEN: Final[Settings] = {
     "hidden": 512,
     "dim": 512,
     "dropout": 0.5,
@@ -50,10 +52,9 @@ _OPEN: Final[dict[str, Any]] = {
 }
 
 
-def letter_settings(dataset: str | None) -> dict[str, Any]:
+def letter_settings(dataset: str | None) -> Settings:
     """Return the letter of the paper; without a dataset the rank settings are those of Cora."""
     weight, ratio = _CHOSEN.get(dataset or "cora", _CHOSEN["cora"])
-    settings = {**_STATED, **_OPEN, "rank_weight": weight, "rank_ratio": ratio}
-    if dataset in {"texas", "chameleon"}:
-        settings |= {"encoder": "tedgcn"}
-    return settings
+    ranks: Settings = {"rank_weight": weight, "rank_ratio": ratio}
+    encoder = {"encoder": "tedgcn"} if dataset in {"texas", "chameleon"} else {}
+    return {**_STATED, **_OPEN, **ranks, **encoder}

@@ -1,15 +1,15 @@
 """What MERIT, Sel-CL and Jo-SRC share: the parameters of their siamese networks."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from quietgraph.methods.base.node_classifier import NodeClassifier
-from quietgraph.params import param
+from quietgraph.params import Presets, param
 
 _PUBMED = {"momentum": 0.9, "cross_view": 0.7, "edge_change": 0.4, "feature_mask": 0.2}
 _OTHERS = {**_PUBMED, "edge_change": 0.3, "feature_mask": 0.3}
 _UNPUBLISHED = ("coauthor-cs", "amazon-computers", "amazon-photo", "wiki-cs", "ogbn-arxiv")
-_PRESETS: Final[dict[str, dict[str, Any]]] = {
+_PRESETS: Final[Presets] = {
     "citeseer": {"cross_view": 0.6, "edge_change": 0.4, "feature_mask": 0.4},
     "pubmed": _PUBMED,
     **dict.fromkeys((*_UNPUBLISHED, "texas", "chameleon"), _OTHERS),
@@ -20,7 +20,7 @@ _PRESETS: Final[dict[str, dict[str, Any]]] = {
 class SiameseBackbone(NodeClassifier):
     """Parameters of the siamese networks of MERIT, which Sel-CL and Jo-SRC build on."""
 
-    presets: ClassVar[dict[str, dict[str, Any]]] = _PRESETS
+    presets: ClassVar[Presets] = _PRESETS
 
     dim: int = param(256, "width of the embeddings", low=1)
     hidden: int = param(256, "width of the hidden layers of projector and predictor", low=1)

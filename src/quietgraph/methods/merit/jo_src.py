@@ -4,7 +4,7 @@ import copy
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import torch
 import torch.nn.functional as F
@@ -23,7 +23,7 @@ from quietgraph.methods.merit.labelled_siamese import (
 )
 from quietgraph.methods.merit.labelled_trainer import LabelledTrainer
 from quietgraph.methods.merit.siamese import ForwardPass, Siamese, move_towards
-from quietgraph.params import param
+from quietgraph.params import Settings, param
 from quietgraph.types import Embeddings, Labels, Mask, Probabilities, Scalar, Scores
 
 _SOFTENING = 10  # of the teacher where the views disagree
@@ -44,7 +44,7 @@ class JoSRC(SiameseBackbone):
     citation: ClassVar[str] = (
         "Yao et al.: Jo-SRC: A contrastive approach for combating noisy labels. CVPR 2021."
     )
-    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "warm_up": 2, "hidden": 16, "dim": 16}
+    quick: ClassVar[Settings] = {"epochs": 6, "warm_up": 2, "hidden": 16, "dim": 16}
     cora_seconds: ClassVar[float] = 165
 
     warm_up: int = warm_up_param()
@@ -72,7 +72,7 @@ class JoSRC(SiameseBackbone):
     label_weight: float = param(0.03, "weight of labels and consistency beside the views", low=0)
     consistency: float = param(0.5, "weight of agreeing views against labels", low=0, high=1)
 
-    def first_stage_parameters(self) -> dict[str, Any]:
+    def first_stage_parameters(self) -> Settings:
         """Return the parameters on which the epochs without labels depend, but for the seed."""
         return self._training().first_stage_parameters()
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,7 +24,7 @@ from quietgraph.methods.merit.backbone import SiameseBackbone
 from quietgraph.methods.merit.labelled_trainer import Head, HeldOut, LabelledTrainer
 from quietgraph.methods.merit.siamese import ENCODER, Siamese, encode
 from quietgraph.methods.merit.warm_up import warm_up
-from quietgraph.params import param, parameters
+from quietgraph.params import Settings, param, parameters
 from quietgraph.rng import derive_seed
 from quietgraph.types import Embeddings, Scores
 
@@ -33,17 +32,17 @@ _HEAD = "head."
 _FROM_HEAD = "from_head"
 
 
-def warm_up_param() -> Any:
+def warm_up_param() -> int:
     """Declare the epochs without labels."""
     return param(300, "epochs of contrast before labels are used", low=0)
 
 
-def most_labelled_param() -> Any:
+def most_labelled_param() -> int:
     """Declare how many training nodes a step takes."""
     return param(1024, "largest number of training nodes in a step", low=2)
 
 
-def predict_from_param() -> Any:
+def predict_from_param() -> str:
     """Declare what predicts."""
     return param(
         "best",
@@ -113,7 +112,7 @@ class LabelledSiamese:
             start=start,
         )
 
-    def first_stage_parameters(self) -> dict[str, Any]:
+    def first_stage_parameters(self) -> Settings:
         """Return the parameters on which the epochs without labels depend, but for the seed."""
         others = {*parameters(NodeClassifier), "epochs"}
         names = (name for name in parameters(SiameseBackbone) if name not in others)

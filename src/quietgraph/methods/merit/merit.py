@@ -1,7 +1,7 @@
 """MERIT: two networks that recognise each other's nodes in two views, without a label."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor
@@ -20,6 +20,7 @@ from quietgraph.methods.base.task import Task
 from quietgraph.methods.base.two_stage import Decision
 from quietgraph.methods.merit.backbone import SiameseBackbone
 from quietgraph.methods.merit.siamese import ENCODER, Siamese, encode
+from quietgraph.params import Settings
 from quietgraph.types import Embeddings, Scores
 
 
@@ -39,7 +40,7 @@ class MERIT(SiameseBackbone):
         "representation learning. IJCAI 2021."
     )
     takes_weights: ClassVar[bool] = True
-    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "hidden": 16, "dim": 16}
+    quick: ClassVar[Settings] = {"epochs": 6, "hidden": 16, "dim": 16}
     cora_seconds: ClassVar[float] = 66
     first_stage: ClassVar[str] = "merit"
 

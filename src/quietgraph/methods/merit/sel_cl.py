@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import torch
 import torch.nn.functional as F
@@ -21,7 +21,7 @@ from quietgraph.methods.merit.labelled_siamese import (
 )
 from quietgraph.methods.merit.labelled_trainer import LabelledTrainer
 from quietgraph.methods.merit.siamese import ForwardPass, Pair, Siamese
-from quietgraph.params import param
+from quietgraph.params import Settings, param
 from quietgraph.types import Embeddings, Mask, Scalar, Scores
 
 _NOTHING = Confident(torch.zeros(0, dtype=torch.bool), torch.zeros(0, 0, dtype=torch.bool))
@@ -39,7 +39,7 @@ class SelCL(SiameseBackbone):
     citation: ClassVar[str] = (
         "Li et al.: Selective-supervised contrastive learning with noisy labels. CVPR 2022."
     )
-    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "warm_up": 2, "hidden": 16, "dim": 16}
+    quick: ClassVar[Settings] = {"epochs": 6, "warm_up": 2, "hidden": 16, "dim": 16}
     cora_seconds: ClassVar[float] = 100
 
     warm_up: int = warm_up_param()
@@ -68,7 +68,7 @@ class SelCL(SiameseBackbone):
     similarity_weight: float = param(0.01, "weight of the pairs' classes (lambda_s)", low=0)
     refresh: int = param(5, "epochs between two selections", low=1)
 
-    def first_stage_parameters(self) -> dict[str, Any]:
+    def first_stage_parameters(self) -> Settings:
         """Return the parameters on which the epochs without labels depend, but for the seed."""
         return self._training().first_stage_parameters()
 

@@ -1,6 +1,7 @@
 """The label-free epochs before labels count, kept in the cache: any label noise shares them."""
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 import torch
 from torch import Tensor
@@ -16,7 +17,7 @@ _DRAWS, _SCORES = "draws", "scores"
 
 
 def warm_up(
-    trainer: LabelledTrainer, held_out: HeldOut, schedule: Schedule, key: dict[str, Any]
+    trainer: LabelledTrainer, held_out: HeldOut, schedule: Schedule, key: Mapping[str, object]
 ) -> Start | None:
     """Bring a new trainer past the epochs without labels, once for one key.
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from quietgraph.classify import fit_mixture, logistic_path, ridge_path, self_trained_ridge
 from quietgraph.methods.base.task import Task
+from quietgraph.methods.quiet.node_features import LearningRows
 from quietgraph.methods.quiet.perceptron import fit_perceptrons
 from quietgraph.types import Scores
 
@@ -75,7 +76,8 @@ def ridges(features: dict[str, Tensor], task: Task) -> Pool:
 
 def logistics(features: dict[str, Tensor], task: Task) -> Pool:
     """Return logistic regressions on the training labels."""
-    return _logistics(features, task, ("wide", "attributes"))
+    kinds = ("wide", "attributes") if "wide" in features else ("attributes",)
+    return _logistics(features, task, kinds)
 
 
 def own_logistics(features: dict[str, Tensor], task: Task) -> Pool:
@@ -83,11 +85,14 @@ def own_logistics(features: dict[str, Tensor], task: Task) -> Pool:
     return _logistics(features, task, ("own",))
 
 
+def hop_logistics(features: dict[str, Tensor], task: Task) -> Pool:
+    """Return logistic regressions on attributes of neighbours, alone and beside a node's own."""
+    return _logistics(features, task, ("neighbours", "hops"))
+
+
 def _logistics(features: dict[str, Tensor], task: Task, kinds: tuple[str, ...]) -> Pool:
     pool = {}
     for kind in kinds:
-        if kind not in features:
-            continue
         rows, labels = features[kind][task.train], task.labels[task.train]
         path = logistic_path(rows, labels, task.num_classes, _LOGISTIC_PENALTIES)
         for penalty, (weight, bias) in path.items():
@@ -123,9 +128,9 @@ def clusters(features: dict[str, Tensor], task: Task) -> Pool:
     return pool
 
 
-def perceptrons(features: dict[str, Tensor], task: Task) -> Pool:
+def perceptrons(features: LearningRows, task: Task) -> Pool:
     """Return perceptrons on propagated attributes, consistent under random propagation."""
-    fitted = fit_perceptrons(features["projected"], features["propagated"], task)
+    fitted = fit_perceptrons(features.random_views(), features["propagated"], task)
     return {
         f"perceptron {decay:g}": Candidate(
             "propagated", weight, bias, "perceptron", Layer(hidden_weight, hidden_bias)
@@ -134,17 +139,19 @@ def perceptrons(features: dict[str, Tensor], task: Task) -> Pool:
     }
 
 
-FAMILIES: Final[dict[str, Callable[[dict[str, Tensor], Task], Pool]]] = {
+FAMILIES: Final[dict[str, Callable[[LearningRows, Task], Pool]]] = {
     "ridge": ridges,
     "logistic": logistics,
     "clusters": clusters,
     "own": own_logistics,
+    "hops": hop_logistics,
     "perceptron": perceptrons,
 }
+HETEROPHILOUS: Final = {"own", "hops"}  # families for graphs whose neighbours differ
 
 
 def fit_candidates(
-    features: dict[str, Tensor], task: Task, families: list[str], *, corrections: int = 0
+    features: LearningRows, task: Task, families: list[str], *, corrections: int = 0
 ) -> Pool:
     """Return every candidate fitted to the training labels of a task, by name.
 

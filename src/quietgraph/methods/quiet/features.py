@@ -1,27 +1,23 @@
 """The kinds of features that candidates of `quiet` read, from embeddings and attributes."""
 
 import math
+from collections.abc import Callable
 from typing import Final
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from quietgraph.classify import (
-    attention_matrix,
-    centre_rows,
-    cluster_projection,
-    mean_direction,
-    smooth_rows,
-)
+from quietgraph.classify import attention_matrix, centre_rows, cluster_projection
 from quietgraph.classify.smoothing import (
     attribute_directions,
     attributes_of,
     leading_directions,
 )
-from quietgraph.embed import normalised_adjacency
+from quietgraph.embed.scale.node_sample import MOST_NODES, sample_nodes
 from quietgraph.graph import Graph
-from quietgraph.methods.quiet.perceptron import propagated
+from quietgraph.methods.low_rank.classifier_rows import classifier_rows, mean_row
+from quietgraph.methods.low_rank.large_features import in_blocks
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings
 
@@ -36,57 +32,107 @@ KINDS: Final = (
     "attribute clusters",
     "projected",
     "propagated",
+    "neighbours",
+    "hops",
 )
 _ATTRIBUTES: Final = 256  # directions of the smoothed attributes that are kept
 _CLUSTER_RANK: Final = 50  # directions in which clusters are searched
+_SMOOTHING: Final = 10  # propagations of the embeddings
+_WHOLE_UP_TO: Final = MOST_NODES  # nodes whose features are all held, some 7 KB a node
 
 
-def prepare_features(embeddings: Embeddings, graph: Graph, seed: int) -> dict[str, Tensor]:
-    """Return the statistics of all nodes that `make_features` needs, by name."""
-    rows, attributes = attributes_of(graph, seed=seed)
-    own_mean = rows.mean(dim=0)
-    draws = torch_generator(seed, "own attribute directions")
-    mean, directions = attribute_directions(graph, _ATTRIBUTES, seed=seed)
-    own = F.normalize((attributes - mean) @ directions, dim=1)
-    centre = mean_direction(embeddings)
-    smooth = smooth_rows(normalised_adjacency(graph), centre_rows(embeddings, centre))
-    return {
+def prepare_features(
+    embeddings: Embeddings, graph: Graph, seed: int
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Return the statistics that features are made with, and the rows of `base_rows`, by name.
+
+    Statistics of a large graph are those of a sample of its nodes.
+    """
+    nodes = sample_nodes(graph.num_nodes, seed, device=embeddings.device)
+    own, smoothed = attributes_of(graph, seed=seed)
+    mean, directions = attribute_directions(graph, smoothed, _ATTRIBUTES, seed=seed)
+    some = own[nodes]
+    own_mean, draws = some.mean(dim=0), torch_generator(seed, "own attribute directions")
+    state = {
         "seed": torch.tensor(seed),
         "own_mean": own_mean,
-        "own_directions": leading_directions(rows - own_mean, _ATTRIBUTES, generator=draws),
+        "own_directions": leading_directions(some - own_mean, _ATTRIBUTES, generator=draws),
         "attribute_mean": mean,
         "attribute_directions": directions,
-        "attribute_cluster_projection": cluster_projection(own, _CLUSTER_RANK),
-        "mean": centre,
+        "mean": mean_row(embeddings),
+    }
+    rows = _base_rows(embeddings, graph, state, own, smoothed)
+    smooth = rows["smooth"][nodes]
+    return state | {
+        "attribute_cluster_projection": cluster_projection(
+            rows["attributes"][nodes], _CLUSTER_RANK
+        ),
         "attention": attention_matrix(smooth),
         "cluster_projection": cluster_projection(smooth, _CLUSTER_RANK),
-    }
+    }, rows
 
 
-def make_features(
-    embeddings: Embeddings, graph: Graph, state: dict[str, Tensor], *, encoder: bool
+def base_rows(embeddings: Embeddings, graph: Graph, state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return the matrices of one row per node that all features are made from, by name.
+
+    `own`: unit rows of the nodes' attributes. `attributes`: smoothed ones along their directions.
+    `embeddings`, and `smooth`: these less their mean, averaged over neighbourhoods.
+    """
+    columns = len(state["own_mean"])
+    own, smoothed = attributes_of(graph, seed=int(state["seed"]), columns=columns)
+    return _base_rows(embeddings, graph, state, own, smoothed)
+
+
+def _base_rows(
+    embeddings: Embeddings, graph: Graph, state: dict[str, Tensor], own: Tensor, smoothed: Tensor
 ) -> dict[str, Tensor]:
-    """Return features by kind [nodes, columns]; without the encoder, those of attributes alone."""
-    own, smoothed = attributes_of(graph, seed=int(state["seed"]))
-    centred = smoothed - state["attribute_mean"]
-    around = F.normalize(centred @ state["attribute_directions"], dim=1)
-    attribute_clusters = F.normalize(around @ state["attribute_cluster_projection"], dim=1)
-    projected = F.normalize((own - state["own_mean"]) @ state["own_directions"], dim=1)
-    features = {
+    mean, directions = state["attribute_mean"], state["attribute_directions"]
+    return {
         "own": own,
-        "attributes": around,
-        "projected": projected,
-        "propagated": propagated(graph, projected),
+        "attributes": each_row(
+            lambda rows: F.normalize((rows - mean) @ directions, dim=1), smoothed
+        ),
+        "embeddings": embeddings,
+        "smooth": classifier_rows(embeddings, graph, state["mean"], steps=_SMOOTHING, centre=True),
     }
-    if not encoder:
+
+
+def is_large(num_nodes: int) -> bool:
+    """Whether features of so many nodes are made in blocks of rows."""
+    return num_nodes > _WHOLE_UP_TO
+
+
+def each_row(function: Callable[[Tensor], Tensor], matrix: Tensor) -> Tensor:
+    """Return a function of every row of a matrix; of a large one in blocks."""
+    if not is_large(len(matrix)):
+        return function(matrix)
+    return in_blocks(lambda rows: function(matrix[rows]), len(matrix))
+
+
+def project_own(own: Tensor, state: dict[str, Tensor]) -> Tensor:
+    """Return the kind `projected`: own attributes along their directions [rows, columns]."""
+    return F.normalize((own - state["own_mean"]) @ state["own_directions"], dim=1)
+
+
+def features_by_kind(rows: dict[str, Tensor], state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return the features by kind of some nodes [rows, columns].
+
+    Args:
+        rows: Theirs of `base_rows`; without `smooth` there are the kinds of attributes alone.
+        state: Of `prepare_features`.
+    """
+    around = rows["attributes"]
+    attribute_clusters = F.normalize(around @ state["attribute_cluster_projection"], dim=1)
+    own = rows["own"]
+    features = {"own": own, "attributes": around, "projected": project_own(own, state)}
+    if "smooth" not in rows:
         return features | {"attribute clusters": attribute_clusters}
-    rows = centre_rows(embeddings, state["mean"])
-    smooth = smooth_rows(normalised_adjacency(graph), rows)
+    centred, smooth = centre_rows(rows["embeddings"], state["mean"]), rows["smooth"]
     attended = F.normalize(smooth @ state["attention"], dim=1)
     clusters = F.normalize(smooth @ state["cluster_projection"], dim=1)
     return features | {
         "wide": torch.cat([smooth, attended, around], dim=1),
-        "both": torch.cat([rows, around], dim=1) / math.sqrt(2),
+        "both": torch.cat([centred, around], dim=1) / math.sqrt(2),
         "clusters": clusters,
         "joint clusters": torch.cat([clusters, attribute_clusters], dim=1) / math.sqrt(2),
     }

@@ -8,20 +8,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from quietgraph.embed import Schedule, train
-from quietgraph.graph import CSR, Graph
 from quietgraph.methods.base.supervised import validation_score
 from quietgraph.methods.base.task import Task
 from quietgraph.methods.grand_plus.propagated_perceptron import (
     PropagatedPerceptron,
     consistency_loss,
 )
-from quietgraph.methods.grand_plus.random_propagation import mix, step_weights, walk_matrix
 from quietgraph.rng import torch_generator
 
 WEIGHT_DECAYS: Final = (3e-3, 1e-2)  # the larger one for clean labels, where it gains most
-_STEP_WEIGHTS: Final = step_weights("ppr", 10, 0.2)  # of the propagation
-_VIEWS: Final = 8  # random propagations that training chooses from
-_VIEW_ENTRIES: Final = 100_000_000  # of the rows kept of all views
 _HIDDEN: Final = 64
 _BATCH: Final = 100  # labelled nodes in a step, and as many unlabelled ones
 _CONSISTENCY: Final = 1.5  # weight of the consistency loss after warm-up
@@ -29,43 +24,34 @@ _SCHEDULE: Final = Schedule(epochs=40, steps=10, learning_rate=0.01, patience=12
 _WARM_UP: Final = 160  # steps over which the consistency weight grows
 
 
-def propagated(graph: Graph, rows: Tensor) -> Tensor:
-    """Return rows averaged over random walks of up to ten steps [nodes, columns]."""
-    return mix(_walk(graph), rows, _STEP_WEIGHTS)
-
-
-def fit_perceptrons(rows: Tensor, whole: Tensor, task: Task) -> dict[float, list[Tensor]]:
+def fit_perceptrons(views: Tensor, whole: Tensor, task: Task) -> dict[float, list[Tensor]]:
     """Return a perceptron for each weight decay: weight and bias of both layers.
 
     Every step draws two of the random propagations, minimises the cross-entropy of training
     labels, and pulls the two predictions for unlabelled nodes to their sharpened mean.
 
     Args:
-        rows: The attributes before propagation [nodes, columns].
-        whole: The same rows propagated with no node left out [nodes, columns].
+        views: The random propagations [views, nodes, columns].
+        whole: Rows propagated with no node left out [nodes, columns].
         task: Validation labels choose the epoch.
     """
-    nodes = _training_nodes(task, rows.shape[1])
-    views = _random_propagations(task, rows, nodes)
-    return {decay: _fit(views, nodes, whole, task, decay) for decay in WEIGHT_DECAYS}
+    return {decay: _fit(views, whole, task, decay) for decay in WEIGHT_DECAYS}
 
 
-def _fit(
-    views: Tensor, nodes: Tensor, whole: Tensor, task: Task, weight_decay: float
-) -> list[Tensor]:
+def _fit(views: Tensor, whole: Tensor, task: Task, weight_decay: float) -> list[Tensor]:
     sizes = [whole.shape[1], _HIDDEN, task.num_classes]
     module = PropagatedPerceptron(sizes, dropouts=(0.0, 0.5), batch_norm=False, node_norm=False)
     module.to(whole.device)
     draws = torch_generator(task.seed, "perceptron batches")
-    labelled = task.train[nodes].nonzero().squeeze(1)
-    known = task.train[nodes] | task.validation[nodes]
+    labelled = task.train.nonzero().squeeze(1)
+    known = task.train | task.validation
     others = (~known).nonzero().squeeze(1) if not known.all() else labelled
-    labels, held_out = task.labels[nodes], whole[task.validation]
+    labels, held_out = task.labels, whole[task.validation]
     everything = torch.ones(len(held_out), dtype=torch.bool, device=whole.device)
 
     def losses(step: int) -> dict[str, Tensor]:
-        batch = labelled[torch.randperm(len(labelled), generator=draws)[:_BATCH].to(nodes.device)]
-        picks = others[torch.randint(len(others), (_BATCH,), generator=draws).to(nodes.device)]
+        batch = labelled[torch.randperm(len(labelled), generator=draws)[:_BATCH].to(whole.device)]
+        picks = others[torch.randint(len(others), (_BATCH,), generator=draws).to(whole.device)]
         pair = torch.randperm(len(views), generator=draws)[:2].tolist()
         which = torch.cat([batch, picks])
         inputs = torch.cat([views[view][which] for view in pair])
@@ -86,39 +72,3 @@ def _fit(
     return [
         each.detach().clone() for each in (first.weight.T, first.bias, second.weight.T, second.bias)
     ]
-
-
-def _walk(graph: Graph) -> CSR:
-    return graph.once("random walk", lambda: walk_matrix(graph))
-
-
-def _training_nodes(task: Task, columns: int) -> Tensor:
-    """Return all nodes, or on large graphs the labelled ones and a sample of the others."""
-    most = _VIEW_ENTRIES // (_VIEWS * columns)
-    if task.graph.num_nodes <= most:
-        return torch.arange(task.graph.num_nodes, device=task.labels.device)
-    known = task.train | task.validation
-    others = (~known).nonzero().squeeze(1)
-    order = torch.randperm(len(others), generator=torch_generator(task.seed, "perceptron nodes"))
-    return torch.cat([known.nonzero().squeeze(1), others[order[:most].to(others.device)]])
-
-
-def _random_propagations(task: Task, rows: Tensor, nodes: Tensor) -> Tensor:
-    """Return propagated rows with half of the nodes left out at random [views, nodes, columns].
-
-    Each is a weighted mean of the rows that were not left out.
-    """
-    draws = torch_generator(task.seed, "random propagations")
-    graph = task.graph
-
-    def view() -> Tensor:
-        kept = (torch.rand(graph.num_nodes, 1, generator=draws) < 0.5).to(rows)
-        total = propagated(graph, torch.cat([rows * kept, kept], dim=1))[nodes]
-        return total[:, :-1] / total[:, -1:].clamp_min(1e-6)
-
-    def compute() -> Tensor:
-        return torch.stack([view() for _ in range(_VIEWS)])
-
-    if len(nodes) < graph.num_nodes:
-        return compute()
-    return graph.once(("random propagations", task.seed), compute)

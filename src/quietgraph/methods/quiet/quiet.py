@@ -2,23 +2,25 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor, nn
 
-from quietgraph.classify import neighbour_similarity
-from quietgraph.classify.class_prior import class_adjustment
+from quietgraph.classify.class_prior import class_adjustment, frequency_trust
 from quietgraph.classify.smoothing import HOMOPHILOUS_SIMILARITY
+from quietgraph.embed.scale.partitions import PARTITIONER_HELP, PARTITIONERS, PARTITIONS_HELP
 from quietgraph.graph import Graph
 from quietgraph.methods.base.cache import Embedded
 from quietgraph.methods.base.encoder_module import Forward
 from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.task import Task
 from quietgraph.methods.base.two_stage import Decision
+from quietgraph.methods.low_rank.encoder import unless_partitioned
 from quietgraph.methods.low_rank.gcl_lrr import GCLLRR
 from quietgraph.methods.quiet.candidates import (
     FAMILIES,
+    HETEROPHILOUS,
     Pool,
     class_permutations,
     fit_candidates,
@@ -32,8 +34,9 @@ from quietgraph.methods.quiet.ensemble import (
     make_ensemble,
     validation_noise,
 )
-from quietgraph.methods.quiet.features import make_features, prepare_features
-from quietgraph.params import param
+from quietgraph.methods.quiet.features import base_rows, prepare_features
+from quietgraph.methods.quiet.node_features import LearningRows, NodeFeatures
+from quietgraph.params import Settings, param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Labels, Scores
 
@@ -57,11 +60,14 @@ class Quiet(NodeClassifier):
     """
 
     citation: ClassVar[str] = "Ours: docs/quiet.md."
-    quick: ClassVar[dict[str, Any]] = {"epochs": 6}
+    quick: ClassVar[Settings] = {"epochs": 6}
     cora_seconds: ClassVar[float] = 13
     first_stage: ClassVar[str] = "quiet"
 
     epochs: int | None = param(None, "training epochs; None: more on larger graphs", low=1)
+    partitions: int = param(0, PARTITIONS_HELP, low=0)
+    partitions_per_step: int = param(1, "partitions that one step trains on", low=1)
+    partitioner: str = param("auto", PARTITIONER_HELP, choices=PARTITIONERS)
     encoder: bool = param(
         True, "whether to use embeddings, or smoothed attributes alone", after_embedding=True
     )
@@ -106,27 +112,40 @@ class Quiet(NodeClassifier):
 
     def _embed(self, graph: Graph, seed: int) -> Embedded:
         learned = self._low_rank(seed)._embed(graph, seed)
-        prepared = prepare_features(learned.embeddings, graph, seed)
-        return Embedded(learned.embeddings, learned.state | prepared, learned.history)
+        prepared, rows = prepare_features(learned.embeddings, graph, seed)
+        embedded = Embedded(learned.embeddings, learned.state | prepared, learned.history)
+        embedded.once("rows", lambda: rows)
+        return embedded
+
+    def first_stage_parameters(self) -> Settings:
+        """Return what the embeddings depend on; partitions chosen by size follow from the graph."""
+        return unless_partitioned(super().first_stage_parameters() or {})
 
     def _low_rank(self, seed: int) -> GCLLRR:
-        return GCLLRR(seed=seed, device=self.device, epochs=self.epochs)
+        return GCLLRR(
+            seed=seed,
+            device=self.device,
+            epochs=self.epochs,
+            partitions=self.partitions,
+            partitions_per_step=self.partitions_per_step,
+            partitioner=self.partitioner,
+        )
 
     def _decide(self, embedded: Embedded, task: Task) -> Decision:
+        graph, state = task.graph, embedded.state
+        rows = embedded.once("rows", lambda: base_rows(embedded.embeddings, graph, state))
         features = embedded.once(
-            "features",
-            lambda: make_features(
-                embedded.embeddings, task.graph, embedded.state, encoder=self.encoder
-            ),
+            "features", lambda: NodeFeatures(rows, graph, state, encoder=self.encoder)
         )
-        ensemble, notes = self._fit_ensemble(features, task)
-        return Decision(ensemble.scores(features), ensemble.to_tensors(), notes)
+        ensemble, notes = self._fit_ensemble(*features.to_learn_from(task))
+        return Decision(features.scored(ensemble.scores), ensemble.to_tensors(), notes)
 
     def _fit_ensemble(
-        self, features: dict[str, Tensor], task: Task
+        self, features: LearningRows, task: Task
     ) -> tuple[Ensemble, dict[str, float]]:
         """Return the ensemble after all rounds of correction, and notes on it."""
-        families = self._families(features["own"], task)
+        families = self._families(features, task)
+        homophilous = HETEROPHILOUS.isdisjoint(families)
         cheap = [family for family in families if family != "perceptron"] or families
         pool: Pool = {}
         used: list[Labels] = []  # training labels of each round
@@ -156,7 +175,7 @@ class Quiet(NodeClassifier):
             across = math.inf
             weights, ensemble = weigh()
         if by_family or validation_noise(ensemble.scores(features), task).rate < _LOW_NOISE:
-            if across is None and self.family_weights == "auto" and "own" not in families:
+            if across is None and self.family_weights == "auto" and homophilous:
                 across = _FAMILY_TEMPERATURE
             added = [family for family in families if family not in cheap]
             weights, ensemble = add(task.labels, added) if added else weigh()
@@ -168,8 +187,7 @@ class Quiet(NodeClassifier):
                 break
             weights, ensemble = add(labels, cheap)
             used.append(labels)
-        # Class frequencies of such labels are the annotator's, not the graph's.
-        adjustment = None if by_family else self._adjustment(ensemble, features, task)
+        adjustment = self._adjustment(ensemble, features, task, by_annotator=by_family)
         if self.refit:
             both = replace(task, train=task.train | task.validation)
             for count, labels in enumerate(used):
@@ -186,34 +204,35 @@ class Quiet(NodeClassifier):
         if self.family_weights != "auto":
             return self.family_weights == "equal"
         # On heterophilic graphs own attributes are the better evidence, whatever the noise.
-        return "own" not in families and errors_follow_attributes(pool, features, task)
+        homophilous = HETEROPHILOUS.isdisjoint(families)
+        return homophilous and errors_follow_attributes(pool, features, task)
 
-    def _adjustment(self, ensemble: Ensemble, features: dict[str, Tensor], task: Task) -> Tensor:
+    def _adjustment(
+        self, ensemble: Ensemble, features: dict[str, Tensor], task: Task, *, by_annotator: bool
+    ) -> Tensor:
         """Return the class-prior adjustment by the (noisy) validation labels [classes]."""
         if not self.class_prior_adjustment:
             return ensemble.class_adjustment
         held_out = {kind: rows[task.validation] for kind, rows in features.items()}
         draws = torch_generator(task.seed, "class biases")
-        labels = task.labels[task.validation]
-        return class_adjustment(ensemble.scores(held_out), labels, generator=draws)
+        labels, trained = task.labels[task.validation], task.labels[task.train]
+        scores = ensemble.scores(held_out)
+        adjustment = class_adjustment(scores, labels, trained, generator=draws)
+        return adjustment * frequency_trust(scores, labels) if by_annotator else adjustment
 
-    def _families(self, own: Tensor, task: Task) -> list[str]:
+    def _families(self, features: LearningRows, task: Task) -> list[str]:
         """Return the families of candidates.
 
-        Own attributes are left out of homophilic graphs: averages over neighbours are better
-        there, and many wrong labels may hide that. Perceptrons are left out of folds, where they
-        would cost more than all others: what is measured out of fold holds for the rest.
+        Own attributes and those of neighbours apart are left out of homophilous graphs: averages
+        over neighbourhoods are better there, and many wrong labels may hide that. Perceptrons are
+        left out of folds, where they would cost more than all others: what is measured out of fold
+        holds for the rest.
         """
         if self.families in FAMILIES:
             return [self.families]
-
-        def compare() -> float:
-            draws = torch_generator(task.seed, "edges to compare")
-            return neighbour_similarity(task.graph.edge_index, own, generator=draws)
-
-        similarity = task.graph.once(("neighbour similarity", task.seed), compare)
+        similarity = features.source.neighbour_similarity()
         left_out = {self.families.removeprefix("no-")}
-        left_out |= {"own"} if similarity > HOMOPHILOUS_SIMILARITY else set()
+        left_out |= HETEROPHILOUS if similarity > HOMOPHILOUS_SIMILARITY else set()
         left_out |= {"perceptron"} if task.is_fold else set()
         return [family for family in FAMILIES if family not in left_out]
 
@@ -222,5 +241,6 @@ class Quiet(NodeClassifier):
 
     def _apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
         embeddings = self._low_rank(seed=0).embed_new(graph, state)
-        features = make_features(embeddings, graph, state, encoder=self.encoder)
-        return Ensemble.from_tensors(state).scores(features), embeddings
+        rows = base_rows(embeddings, graph, state)
+        features = NodeFeatures(rows, graph, state, encoder=self.encoder)
+        return features.scored(Ensemble.from_tensors(state).scores), embeddings

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import torch
 import torch.nn.functional as F
@@ -25,7 +25,7 @@ from quietgraph.methods.base.contrastive import ContrastiveClassifier, named_wei
 from quietgraph.methods.base.supervised import drop_features
 from quietgraph.methods.grace.encoder import ENCODER
 from quietgraph.methods.sugrl.margins import DenseEncoder, margin_losses, sample_neighbours
-from quietgraph.params import param
+from quietgraph.params import Presets, Settings, param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings
 
@@ -59,10 +59,10 @@ class SUGRL(ContrastiveClassifier):
     citation: ClassVar[str] = (
         "Mo et al.: Simple unsupervised graph representation learning. AAAI 2022."
     )
-    quick: ClassVar[dict[str, Any]] = {"epochs": 6, "hidden": 16, "dim": 16}
+    quick: ClassVar[Settings] = {"epochs": 6, "hidden": 16, "dim": 16}
     cora_seconds: ClassVar[float] = 30
     first_stage: ClassVar[str] = "sugrl"
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
+    presets: ClassVar[Presets] = {
         "citeseer": {
             "epochs": 100,
             "hidden": 0,

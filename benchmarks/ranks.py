@@ -1,0 +1,179 @@
+"""A whole fit by one process and by two: memory of each process, and the same predictions.
+
+    python benchmarks/ranks.py [--nodes 210000] [--workers 2]
+    python benchmarks/ranks.py --rows-only --nodes 150000     # embedding and propagation alone
+
+A converted folder of a block model is fitted through the command line: training in partitions,
+embedding, classifying, quality, suspects, report. The memory of every process is read from /proc
+while it runs: anonymous pages are its own, file pages are those of mapped files, which the
+operating system shares between processes and takes back when it needs them.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+import psutil
+import torch
+
+import quietgraph as qg
+from quietgraph.embed.scale.block_inference import encode_in_blocks
+from quietgraph.embed.scale.checkpoint import Checkpoints, use_checkpoints
+from quietgraph.embed.scale.distributed import join_world
+from quietgraph.embed.scale.node_rows import node_rows
+from quietgraph.graph import block_model
+from quietgraph.methods.low_rank.classifier_rows import classifier_rows, linear_scores, mean_row
+from quietgraph.methods.low_rank.encoder import new_encoder
+from quietgraph.report.shared_rows import read_predictions
+
+SETTINGS = {"partitions": 8, "partitions_per_step": 2, "epochs": 8, "warm_up": 2}
+
+
+def make_folder(nodes: int, folder: Path) -> Path:
+    draws = np.random.default_rng(0)
+    drawn = block_model(nodes, num_classes=10, num_features=128, generator=draws)
+    labels = np.full(nodes, -1)
+    known = draws.permutation(nodes)[: nodes // 100]
+    labels[known] = drawn.classes[known]
+    graph = drawn.graph
+    source = folder / "graph.npz"
+    np.savez(source, x=graph.features, edge_index=graph.edge_index, y=labels)
+    quietgraph("convert", str(source), str(folder / "graph"))
+    source.unlink()
+    return folder / "graph"
+
+
+def quietgraph(*words: str) -> dict[int, dict[str, float]]:
+    """Run a command; return the largest memory of every process below it, in MB."""
+    command = [sys.executable, "-m", "quietgraph", *words]
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    peaks: dict[int, dict[str, float]] = {}
+    while running.poll() is None:
+        for pid in [running.pid, *_children(running.pid)]:
+            for name, size in _memory(pid).items():
+                found = peaks.setdefault(pid, {})
+                found[name] = max(found.get(name, 0.0), size)
+        time.sleep(0.1)
+    if running.returncode:
+        raise SystemExit(f"failed: {' '.join(command)}")
+    return peaks
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [one.pid for one in psutil.Process(pid).children(recursive=True)]
+    except psutil.Error:
+        return []
+
+
+def _memory(pid: int) -> dict[str, float]:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        ticks = sum(psutil.Process(pid).cpu_times()[:2])
+    except (OSError, psutil.Error):
+        return {}
+    rows = dict(line.split(":", 1) for line in lines)
+    sizes = {"own": "RssAnon", "mapped": "RssFile"}
+    found = {name: int(rows[key].split()[0]) / 1024 for name, key in sizes.items() if key in rows}
+    return {**found, "seconds": ticks}
+
+
+def measure_rows(nodes: int, folder: Path) -> dict[str, float]:
+    """Embed, average over neighbours and score all nodes; return MB beyond those of the graph."""
+    draws = np.random.default_rng(0)
+    graph = block_model(nodes, num_classes=10, num_features=32, generator=draws).graph
+    model = qg.GCLLRAttention(attribute_branch=False)
+    encoder = new_encoder(model, graph.num_features, 0)
+    peak, ended = {"own": 0.0, "mapped": 0.0}, threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(0.02):
+            for name, size in _memory(os.getpid()).items():
+                peak[name] = max(peak.get(name, 0.0), size)
+
+    before = _memory(os.getpid())
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    with torch.no_grad(), use_checkpoints(Checkpoints(folder)):
+        embeddings = encode_in_blocks(encoder, graph, feature_norm="l2")
+        mean = mean_row(embeddings)
+        rows = classifier_rows(embeddings, graph, mean, steps=10, centre=True)
+        state = {**model._survey(rows), "weight": torch.ones(512, 10), "bias": torch.zeros(10)}
+        scores = linear_scores(rows, model._features, state)
+        total = float(node_rows(nodes).sum(lambda some: scores[some].double().sum()))
+    ended.set()
+    watcher.join()
+    peak["own"] -= before["own"]
+    return {**peak, "sum": total}
+
+
+def show_rows(options: argparse.Namespace) -> None:
+    print("| processes | process | own MB | mapped MB | processor s | sum of scores |")
+    print("|---|---|---|---|---|---|")
+    folder = options.folder or Path(tempfile.mkdtemp(prefix="quietgraph-ranks-"))
+    for count in (1, options.workers):
+        command = [sys.executable]
+        if count > 1:
+            command += ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}"]
+        command += [__file__, "--rows-only", "--inside", "--nodes", str(options.nodes)]
+        command += ["--folder", str(folder)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        for number, one in enumerate(found):
+            print(
+                f"| {count} | {number} | {one['own']:.0f} | {one['mapped']:.0f} | "
+                f"{one['seconds']:.0f} | {one['sum']:.6g} |",
+                flush=True,
+            )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--nodes", type=int, default=210_000)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--folder", type=Path, help="where to work; a temporary one without it")
+    parser.add_argument("--rows-only", action="store_true")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.inside:
+        torch.set_num_threads(1)
+        with join_world() if "RANK" in os.environ else nullcontext():
+            print(json.dumps(measure_rows(options.nodes, options.folder)), flush=True)
+        return
+    if options.rows_only:
+        show_rows(options)
+        return
+    folder = options.folder or Path(tempfile.mkdtemp(prefix="quietgraph-ranks-"))
+    graph = folder / "graph"
+    graph = graph if graph.exists() else make_folder(options.nodes, folder)
+    words = ["fit", str(graph), "--method", "gcl-lr-attention", "--threads", "1"]
+    words += [part for pair in SETTINGS.items() for part in ("--set", "{}={}".format(*pair))]
+    words += ["--set", "partitioner=streaming", "--overwrite"]
+    print("| processes | process | own MB | mapped MB | processor s |\n|---|---|---|---|---|")
+    for count in (1, options.workers):
+        more = ["--workers", str(count)] if count > 1 else []
+        peaks = quietgraph(*words, "--out", str(folder / f"run-{count}"), *more)
+        busiest = sorted(peaks.values(), key=lambda one: -one["seconds"])[:count]
+        for number, one in enumerate(busiest):
+            print(
+                f"| {count} | {number} | {one['own']:.0f} | {one['mapped']:.0f} | "
+                f"{one['seconds']:.0f} |",
+                flush=True,
+            )
+    one, several = (read_predictions(folder / f"run-{n}") for n in (1, options.workers))
+    columns = [name for name in one.columns if name.startswith("p_")]
+    off = np.abs(one[columns].to_numpy() - several[columns].to_numpy()).max()
+    same = (one["predicted"].to_numpy() == several["predicted"].to_numpy()).mean()
+    print(f"\nsame class: {same:.6f} of {len(one):,} nodes; probabilities differ by {off:.1e}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""Whole runs of `quietgraph fit` on a converted folder: processor time and peak memory.
+
+    python benchmarks/scale.py command --sizes 1000000 [--methods gcl-lr-attention,quiet]
+
+Training, embedding, classifying, suspects and report are all in the figures. A third of the given
+labels is wrong. The graph is written once as `.npz` and converted by `quietgraph convert`.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from quietgraph.graph import LabelledGraph, block_model
+
+CLASSES, WRONG = 10, 0.3
+
+
+def show_command(options: argparse.Namespace) -> None:
+    """Print one line for each method, beside the first one."""
+    size = int(options.sizes.split(",")[-1])
+    print("| method | processor s | times the first | wall s | peak MB | test accuracy |")
+    print("|---|---|---|---|---|---|", flush=True)
+    with tempfile.TemporaryDirectory(prefix="quietgraph-scale-") as scratch:
+        folder = Path(scratch)
+        classes, labels = _convert(size, options, folder)
+        base = None
+        for method in options.methods.split(","):
+            row = _fit(folder, method, options)
+            base = base or row["cpu"]
+            hits = _accuracy(folder / method, classes, labels)
+            print(
+                f"| {method} | {row['cpu']:.0f} | {row['cpu'] / base:.2f} | {row['wall']:.0f} | "
+                f"{row['peak_mb']:.0f} | {hits:.4f} |",
+                flush=True,
+            )
+
+
+def draw_labels(drawn: LabelledGraph, count: int) -> np.ndarray:
+    """Return the labels of `count` drawn nodes, a third of them wrong, -1 elsewhere [nodes]."""
+    draws = np.random.default_rng(1)
+    known = draws.permutation(len(drawn.classes))[:count]
+    labels = np.full(len(drawn.classes), -1)
+    labels[known] = drawn.classes[known]
+    wrong = known[draws.random(count) < WRONG]
+    labels[wrong] = (labels[wrong] + draws.integers(1, CLASSES, len(wrong))) % CLASSES
+    return labels
+
+
+def _convert(size: int, options: argparse.Namespace, folder: Path) -> tuple[np.ndarray, np.ndarray]:
+    drawn = block_model(
+        size,
+        num_classes=CLASSES,
+        num_features=options.features,
+        mean_degree=options.degree,
+        generator=np.random.default_rng(0),
+    )
+    labels = draw_labels(drawn, options.labels or max(200, size // 100))
+    edges = drawn.graph.edge_index.numpy()
+    edges = edges[:, edges[0] < edges[1]]
+    features = drawn.graph.features.numpy()
+    np.savez(folder / "graph.npz", x=features, edge_index=edges, y=labels)
+    _run(["convert", str(folder / "graph.npz"), str(folder / "graph")], threads=1)
+    (folder / "graph.npz").unlink()
+    return drawn.classes, labels
+
+
+def _fit(folder: Path, method: str, options: argparse.Namespace) -> dict[str, float]:
+    command = ["fit", str(folder / "graph"), "--method", method, "--out", str(folder / method)]
+    command += [word for one in options.set or [] for word in ("--set", one)]
+    return _run([*command, "--threads", str(options.threads)], threads=options.threads)
+
+
+def _run(arguments: list[str], *, threads: int) -> dict[str, float]:
+    """Return processor seconds, wall seconds and peak memory of one command."""
+    variables = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+    code = (
+        "import json, resource, sys, time; started = time.perf_counter();\n"
+        "from quietgraph.cli.app import main\n"
+        "try:\n main()\nexcept SystemExit as end:\n assert not end.code\n"
+        "used = resource.getrusage(resource.RUSAGE_SELF)\n"
+        "found = {'cpu': used.ru_utime + used.ru_stime, 'peak_mb': used.ru_maxrss / 1024,\n"
+        " 'wall': time.perf_counter() - started}\n"
+        "print(json.dumps(found))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        env={**os.environ, **variables},
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _accuracy(run: Path, classes: np.ndarray, labels: np.ndarray) -> float:
+    """Return the fraction of nodes without a label whose class is predicted."""
+    names = np.loadtxt(run / "predictions.csv", delimiter=",", skiprows=1, usecols=1)
+    return float((names == classes)[labels < 0].mean())

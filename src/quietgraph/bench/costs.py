@@ -1,0 +1,195 @@
+"""What runs will cost, from finished ones; embeddings that another run leaves are counted apart."""
+
+import heapq
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import pandas as pd
+
+from quietgraph.bench.grid import RunQueue, embedding_group
+from quietgraph.bench.protocol import Run
+from quietgraph.data.datasets import DATASETS, describe
+from quietgraph.data.noise_setting import NoiseSetting, parse_noise
+from quietgraph.errors import InvalidParameterError, QuietgraphError, UnknownNameError
+from quietgraph.methods import get_method
+
+Group: TypeAlias = tuple[str, float, int]  # embeddings: what they depend on, attribute noise, seed
+_Cell: TypeAlias = tuple[str, ...]
+_Finished: TypeAlias = tuple[float, _Cell]  # seconds; dataset, variant, noise
+_CUT: Final = 0.1  # fraction of the time where a variant sets its epochs: smoke runs
+_SECOND_STAGE: Final = 0.5  # seconds of a fit whose embeddings another run has left
+_LATEST: Final = 10  # finished runs of a kind that count: older ones may be of another machine
+_START_SECONDS: Final = 4.0  # until a worker process has loaded its libraries
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """Mean seconds of finished runs.
+
+    Attributes:
+        fits: By (dataset, variant, noise) and by (dataset, variant): a fit whose embeddings are
+            there, or that has none of its own.
+        embeddings: By (dataset, what embeddings depend on): learning them.
+    """
+
+    fits: dict[_Cell, float] = field(default_factory=dict)
+    embeddings: dict[_Cell, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, *, cache: str | None) -> "Costs":
+        """Return the costs that a table of finished runs tells, those of the latest runs.
+
+        Of runs that share embeddings the longest is the one that learned them.
+        """
+        groups, alone = _grouped(frame, cache)
+        longest = {group: max(found) for group, found in groups.items()}
+        later = [one for group, found in groups.items() for one in found if one != longest[group]]
+        fits: dict[_Cell, list[float]] = {}
+        for seconds, cell in [*alone, *later]:
+            fits.setdefault(cell, []).append(seconds)
+            fits.setdefault(cell[:2], []).append(seconds)
+        known = {cell: _mean(values) for cell, values in fits.items()}
+        learned: dict[_Cell, list[float]] = {}
+        for group, (seconds, cell) in longest.items():
+            after = known.get(cell, known.get(cell[:2], _SECOND_STAGE))
+            learned.setdefault((cell[0], group[0]), []).append(max(seconds - after, 0.0))
+        return cls(known, {cell: _mean(values) for cell, values in learned.items()})
+
+    def knows(self, run: Run) -> bool:
+        """Whether a run like this one has been finished."""
+        group = group_of(run)
+        known = (run.dataset, str(run.variant)) in self.fits
+        return known if group is None else (run.dataset, group[0]) in self.embeddings
+
+    def seconds(self, run: Run, *, learns: bool) -> float:
+        """Return the expected seconds of a run.
+
+        Args:
+            run: To be carried out.
+            learns: Whether it has to learn its embeddings, where it has any.
+        """
+        group, cell = group_of(run), (run.dataset, str(run.variant))
+        fit = self.fits.get((*cell, str(run.noise)), self.fits.get(cell))
+        if group is None:
+            return rough_seconds(run) if fit is None else fit
+        after = _SECOND_STAGE if fit is None else fit
+        if not learns:
+            return after
+        learning = self.embeddings.get((run.dataset, group[0]))
+        return rough_seconds(run) if learning is None else learning + after
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Runs with their expected seconds, the longest first."""
+
+    runs: tuple[Run, ...]
+    seconds: dict[Run, float]
+
+    def span(self, jobs: int) -> float:
+        """Return the seconds until the last run is finished by so many workers.
+
+        As the engines do it: a run whose embeddings are being learned lets others pass.
+        """
+        queue, clock = RunQueue(self.runs), 0.0
+        busy: list[tuple[float, int]] = []  # when a worker will be free, and its run
+        order = {run: index for index, run in enumerate(self.runs)}
+        while queue.waiting or busy:
+            while len(busy) < jobs and (run := queue.take()) is not None:
+                heapq.heappush(busy, (clock + self.seconds[run], order[run]))
+            clock, index = heapq.heappop(busy)
+            queue.finish(self.runs[index], is_done=True)
+        return clock + (_START_SECONDS if self.runs else 0.0)
+
+
+def make_plan(runs: Iterable[Run], costs: Costs, *, learned: Collection[Group] = ()) -> Plan:
+    """Return the runs in a good order, the longest first, so that no long one is left at the end.
+
+    Of runs that share embeddings the first pays for them, unless they are there.
+
+    Args:
+        runs: In any order.
+        costs: Of finished runs.
+        learned: Embeddings that are there.
+    """
+    there, seconds = set(learned), {}
+    for run in runs:
+        group = group_of(run)
+        seconds[run] = costs.seconds(run, learns=group not in there)
+        if group is not None:
+            there.add(group)
+    ordered = sorted(
+        seconds, key=lambda run: (-seconds[run], run.dataset, str(run.variant), run.seed)
+    )
+    return Plan(tuple(ordered), seconds)
+
+
+def learned_groups(runs: Sequence[Run], *, cache: str | None) -> set[Group]:
+    """Return the embeddings that finished runs have left, unless their folder is empty."""
+    if cache is None or not has_files(cache):
+        return set()
+    return {group for run in runs if (group := group_of(run)) is not None}
+
+
+def has_files(folder: str) -> bool:
+    """Whether a folder is there and holds anything."""
+    path = Path(folder)
+    return path.is_dir() and any(path.iterdir())
+
+
+def group_of(run: Run) -> Group | None:
+    """Return what runs share whose embeddings are the same, None where none are kept."""
+    shared = embedding_group(replace(run, noise=NoiseSetting(), seed=0))
+    return None if shared is None else (shared, run.noise.attribute_rate, run.seed)
+
+
+def rough_seconds(run: Run) -> float:
+    """Return a guess: the method's seconds on Cora, times the size of the graph beside Cora's."""
+    facts = (describe(name) for name in (run.dataset, "cora"))
+    size, cora = (each.nodes + each.edges / 4 for each in facts)
+    is_cut = "epochs" in run.variant.values
+    return get_method(run.variant.method).cora_seconds * size / cora * (_CUT if is_cut else 1)
+
+
+def _grouped(
+    frame: pd.DataFrame, cache: str | None
+) -> tuple[dict[Group, list[_Finished]], list[_Finished]]:
+    """Return finished runs that share embeddings, by group, and the others; oldest first."""
+    done = frame[frame["status"] == "done"].sort_values("started")
+    columns = (done[name].tolist() for name in ("dataset", "method", "noise", "seed", "seconds"))
+    groups: dict[Group, list[_Finished]] = {}
+    alone: list[_Finished] = []
+    for dataset, method, noise, seed, seconds in zip(*columns, strict=True):
+        group = _stored_group(dataset, method, noise, seed, cache)
+        found = alone if group is None else groups.setdefault(group, [])
+        found.append((seconds, (dataset, method, noise)))
+    return groups, alone
+
+
+def _stored_group(
+    dataset: str, variant: str, noise: str, seed: int, cache: str | None
+) -> Group | None:
+    """Return the group of a stored run, None where it is of a method that is gone."""
+    if dataset not in DATASETS:
+        return None
+    try:
+        return group_of(Run.parse(dataset, variant, _attributes(noise), seed, cache=cache))
+    except (UnknownNameError, InvalidParameterError):
+        return None
+
+
+def _attributes(noise: str) -> str:
+    """Return the attribute noise in a text: label noise, perhaps from a file, teaches nothing."""
+    if "attribute:" not in noise:
+        return "none"
+    try:
+        return f"attribute:{parse_noise(noise).attribute_rate}"
+    except QuietgraphError:  # the file of a label noise is not here
+        return "none"
+
+
+def _mean(values: list[float]) -> float:
+    latest = values[-_LATEST:]
+    return sum(latest) / len(latest)

@@ -1,0 +1,1 @@
+"""Figures of the docs from the records in results/: `make study-docs`."""

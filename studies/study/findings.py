@@ -1,0 +1,199 @@
+"""Controls, the letter, low rank, classifiers and larger graphs: tables of the findings."""
+
+import pandas as pd
+
+from quietgraph.bench.statistics import against
+from study.blocks import block
+from study.fresh import PAIR, PAPER, SETTINGS
+from study.records import old_words, runs, some
+from study.words import draws, fixed, graph, markdown, mean_std, setting, span
+
+CONTROLS = {
+    "as they are": "", "class-prior adjustment": "prior", "training + validation": "both",
+}  # fmt: skip
+METHODS = ("gcn", "s2gc", *PAPER)
+LARGER = ("pubmed", "coauthor-cs", "amazon-photo", "amazon-computers", "chameleon", "texas")
+LARGER_NOISES = ("none", "symmetric:0.4", "symmetric:0.6", "asymmetric:0.4", "attribute:0.6")
+LARGER_METHODS = ("s2gc", "merit", "sel-cl", "jo-src", *PAPER, "quiet")
+
+
+def plain_runs() -> pd.DataFrame:
+    """Return the runs of the same draws without controls."""
+    return some(runs("fresh-8000"), noise=SETTINGS, split="default")
+
+
+def controls(kind: str) -> pd.DataFrame:
+    """Return the runs under a control, under the plain names of their methods."""
+    frame = some(pd.concat([plain_runs(), runs("controls-8000")]), seed=range(8000, 8003))
+    frame = some(frame, dataset=PAIR, noise=SETTINGS)
+    is_both = frame["split"] == "train+validation"
+    is_adjusted = frame["method"].str.contains("class_prior=adjusted")
+    if kind == "both":
+        return frame[is_both]
+    plain = frame[~is_both]
+    if kind == "prior":
+        anyway = plain["method"].isin(PAPER)
+        plain = plain[is_adjusted[~is_both] | anyway]
+        return plain.assign(method=plain["method"].str.partition(":")[0])
+    return plain[~is_adjusted[~is_both]]
+
+
+@block
+def controls_table() -> str:
+    """Return accuracies under each control, and the lead of attention over a GCN."""
+    rows, used = [], []
+    for name, kind in CONTROLS.items():
+        frame = some(controls(kind), method=METHODS)
+        used.append(frame)
+        means = 100 * frame.groupby(["dataset", "noise", "method"])["test_accuracy"].mean()
+        for place in ((dataset, noise) for dataset in PAIR for noise in SETTINGS):
+            cells = [means.get((*place, method)) for method in METHODS]
+            lead = fixed(cells[-1] - cells[0], signed=True)
+            texts = ["not run" if cell is None else fixed(cell) for cell in cells]
+            rows.append([name, graph(place[0]), setting(place[1]), *texts, lead])
+    heads = ["labels", "graph", "", *(f"`{name}`" for name in METHODS), "lead"]
+    whole = pd.concat(used)
+    words = f"Mean accuracy in percent, {draws(whole)}; lead of `{PAPER[1]}` over `gcn` in points."
+    return f"{markdown(heads, rows, names=3)}\n\n{words} {old_words(whole)}"
+
+
+@block
+def controls_lead(kind: str, noise: str, *methods: str) -> str:
+    """Return the leads over a GCN under a control, lowest to highest of the cells."""
+    frame = some(controls("" if kind == "plain" else kind), noise=noise)
+    found = against(some(frame, method=("gcn", *(methods or PAPER[1:]))), "gcn")
+    points = 100 * found["difference"]
+    low, high = (fixed(value, signed=True) for value in (points.min(), points.max()))
+    return low if low == high else f"{low} to {high}"
+
+
+@block
+def letter_table() -> str:
+    """Return the letter of the paper beside a GCN and the default, draw 8000."""
+    letter = runs("letter-8000")
+    letter = letter.assign(method="letter " + letter["method"].str.partition(":")[0])
+    frame = pd.concat([letter, some(plain_runs(), seed=8000, method=("gcn", *PAPER))])
+    names = ("gcn", *(f"letter {name}" for name in PAPER), *PAPER)
+    rows = []
+    for dataset in PAIR:
+        for noise in SETTINGS:
+            cell = some(frame, dataset=dataset, noise=noise)
+            texts = [mean_std(cell[cell["method"] == name]["test_accuracy"]) for name in names]
+            rows.append([f"{graph(dataset)}, {setting(noise)}", *texts])
+    heads = ["draw 8000", *(f"`{n}`" if " " not in n else f"the letter: `{n[7:]}`" for n in names)]
+    return f"{markdown(heads, rows)}\n\n{old_words(frame)}"
+
+
+@block
+def letter_of(dataset: str, noise: str) -> str:
+    """Return the accuracies of the two letters in a cell."""
+    frame = some(runs("letter-8000"), dataset=dataset, noise=noise).sort_values("method")
+    values = [fixed(100 * value) for value in frame["test_accuracy"][::-1]]
+    return " and ".join(values)
+
+
+@block
+def long_training() -> str:
+    """Return what the truncated norm does on CiteSeer with long and short training."""
+    settings = {
+        "200 epochs, weight 0": "gcl-lrr:epochs=200:rank_weight=0:rank_ratio=0.2",
+        "200 epochs, weight 10, ratio 0.04": "gcl-lrr:epochs=200:rank_weight=10:rank_ratio=0.04",
+        "60 epochs, weight 0": "gcl-lrr:epochs=60:rank_weight=0:rank_ratio=0.2",
+        "60 epochs, weight 10, ratio 0.04": "gcl-lrr:epochs=60:rank_weight=10:rank_ratio=0.04",
+        "the default": "gcl-lrr",
+    }
+    frame = some(runs("deviations-9000"), dataset="citeseer", seed=(9000, 9001))
+    rows = []
+    for name, variant in settings.items():
+        own = frame[frame["method"] == variant]
+        cells = [some(own, noise=noise)["test_accuracy"] for noise in ("none", "symmetric:0.4")]
+        rows.append([name, *(mean_std(cell) for cell in cells), str(min(map(len, cells)))])
+    return f"{markdown(['CiteSeer', 'clean', 'symmetric 40 %', 'n'], rows)}\n\n{old_words(frame)}"
+
+
+@block
+def undone(variant: str) -> str:
+    """Return what a variant changes, clean / symmetric 40 %, on the development draws."""
+    frame, base = runs("deviations-9000"), variant.partition(":")[0]
+    parts = []
+    for dataset in PAIR:
+        own = some(frame, dataset=dataset, method=(base, variant), noise=SETTINGS[:2])
+        wide = own.pivot_table("test_accuracy", ["noise", "seed"], "method")
+        if variant not in wide:
+            continue
+        points = 100 * (wide[variant] - wide[base]).dropna()
+        cells = [points[noise] for noise in SETTINGS[:2]]
+        words = " / ".join(fixed(cell.mean(), signed=True) for cell in cells)
+        parts.append(f"{graph(dataset)} {words} (n = {len(cells[0])})")
+    return "; ".join(parts)
+
+
+@block
+def larger_table() -> str:
+    """Return accuracies of a GCN on other graphs, and what others have more on its draws."""
+    frame = runs(*(f"paper-{name}" for name in LARGER))
+    frame = some(
+        frame, method=("gcn", *LARGER_METHODS), noise=LARGER_NOISES, seed=range(1000, 1005)
+    )
+    found = {(t.dataset, t.noise, t.method): t for t in against(frame, "gcn").itertuples()}
+    rows = []
+    for dataset in LARGER:
+        for noise in LARGER_NOISES:
+            base = some(frame, dataset=dataset, noise=noise, method="gcn")["test_accuracy"]
+            if len(base):
+                tests = [found.get((dataset, noise, name)) for name in LARGER_METHODS]
+                cells = [_more(test, len(base)) for test in tests]
+                mean = f"{fixed(100 * base.mean())} ({len(base)})"
+                rows.append([graph(dataset), setting(noise), mean, *cells])
+    heads = ["graph", "", "`gcn` (n)", *(f"`{name}`" for name in LARGER_METHODS)]
+    return f"{markdown(heads, rows, names=2)}\n\n{old_words(frame)}"
+
+
+def _more(test: "tuple", whole: int) -> str:
+    if test is None or not test.n:
+        return "-"
+    words = fixed(100 * test.difference, signed=True)
+    words = f"**{words}**" if test.t_p < 0.05 and test.n > 2 else words
+    return words if test.n == whole else f"{words} ({test.n})"
+
+
+@block
+def classifier_gain(kind: str) -> str:
+    """Return what another classifier gains on the embeddings of SUGRL, MERIT and SFA on Cora."""
+    frame = pd.concat([runs("paper-cora-classifiers"), some(runs("paper-cora"), method=_PROBED)])
+    frame = some(frame, noise=_TRUE, seed=range(1000, 1005))
+    points, sure = [], 0
+    for name in _PROBED:
+        pair = (name, f"{name}:classifier={kind}")
+        found = against(some(frame, method=pair), name)
+        points += list(100 * found["difference"])
+        sure += int((found["t_p"] < 0.05).sum())
+    return f"{_range(points)} points ({sure} of {len(points)} differences p < 0.05)"
+
+
+def _range(points: list[float]) -> str:
+    low, high = (fixed(value, signed=True) for value in (min(points), max(points)))
+    return f"{low} to {high}"
+
+
+_PROBED = ("sugrl", "merit", "sfa")
+_TRUE = (
+    "none", "symmetric:0.4", "symmetric:0.6", "asymmetric:0.4", "attribute:0.4", "attribute:0.6",
+    "attribute:0.8",
+)  # fmt: skip
+
+
+@block
+def held(what: str, *datasets: str) -> str:
+    """Return the fraction of labels or noise on the first fifth of the directions, in percent."""
+    frame = some(runs("study-theory"), noise="asymmetric:0.6", dataset=datasets)
+    means = 100 * frame.groupby("dataset")[f"{what}_held"].mean()
+    return span(list(means))
+
+
+@block
+def times_gcn(*methods: str) -> str:
+    """Return the training time of methods beside a GCN's, draw 1001."""
+    frame = some(runs("study-times"), seed=1001)
+    wide = frame.pivot_table("seconds_fit", "dataset", "method")
+    return span([v for name in methods for v in wide[name] / wide["gcn"]], 1)

@@ -1,0 +1,49 @@
+"""Labels of a language model on Cora: every method that has been run on them."""
+
+import pandas as pd
+
+from study.blocks import block
+from study.records import old_words, runs, table
+from study.words import fixed, markdown, mean_std
+
+
+def real_runs() -> pd.DataFrame:
+    """Return the runs on the labels of GPT-3.5; earlier ones of methods that lack stay, as old."""
+    new = runs("real-8000")
+    new = new[new["noise"].str.startswith("labels:")]
+    earlier = table("quiet-gpt35").assign(old=True, started="")
+    lacking = earlier[~earlier["method"].isin(set(new["method"]))]
+    columns = ["method", "seed", "test_accuracy", "validation_accuracy", "old"]
+    return pd.concat([new[columns], lacking[columns]], ignore_index=True)
+
+
+@block
+def real_labels() -> str:
+    """Return a row per method, the best first."""
+    frame = real_runs()
+    means = frame.groupby("method")["test_accuracy"].mean().sort_values(ascending=False)
+    rows = []
+    for method in means.index:
+        own = frame[frame["method"] == method]
+        name = f"`{method}`{' (old)' * bool(own['old'].any())}"
+        shown = [mean_std(own[column]) for column in ("test_accuracy", "validation_accuracy")]
+        rows.append([name, *shown, str(len(own))])
+    heads = ["method", "test accuracy", "agreement with the validation labels", "n"]
+    words = "In percent, mean ± std over initialisations (seeds 8000-8004)."
+    return f"{markdown(heads, rows)}\n\n{words} {old_words(frame)}"
+
+
+@block
+def real_labels_of(method: str) -> str:
+    """Return the test accuracy of a method on these labels."""
+    frame = real_runs()
+    own = frame[frame["method"] == method]
+    return f"{mean_std(own['test_accuracy'])}{' (old)' * bool(own['old'].any())}"
+
+
+@block
+def real_labels_behind(method: str) -> str:
+    """Return how far a method is behind the best one on these labels, and which that is."""
+    means = 100 * real_runs().groupby("method")["test_accuracy"].mean()
+    best = means.idxmax()
+    return f"{fixed(means[best] - means[method])} points behind `{best}`"

@@ -1,0 +1,41 @@
+"""The page on records: every file of results/, whose state it is, and what it feeds."""
+
+import pandas as pd
+
+from study.blocks import block
+from study.records import RESULTS, manifest, read_all
+from study.words import markdown
+
+
+@block
+def record_files() -> str:
+    """Return a row per file: what, draws, dates, old runs, pages."""
+    rows = []
+    for name, facts in manifest()["files"].items():
+        pages = ", ".join(f"[{page[5:-3]}]({page[5:]})" for page in facts["feeds"])
+        rows.append([f"`{name}`", facts["what"], *_state(name), pages, f"`{facts['command']}`"])
+    heads = ["file", "what", "runs", "old", "draws", "run on", "feeds", "command"]
+    return markdown(heads, rows, names=2)
+
+
+@block
+def record_methods() -> str:
+    """Return since when each method answers as it does today."""
+    rows = [
+        [f"`{name}`", facts["since"].replace("T", " ")[:16], facts["why"]]
+        for name, facts in sorted(manifest()["methods"].items())
+        if facts["since"]
+    ]
+    return markdown(["method", "since (UTC)", "what changed"], rows, names=3)
+
+
+def _state(name: str) -> tuple[str, str, str, str]:
+    """Return runs, old runs, draws and dates of a file."""
+    path = RESULTS / name
+    if name.startswith("studies/"):
+        return str(len(pd.read_csv(path))), "", "", ""
+    frame = read_all(path.stem)
+    days = sorted({text[:10] for text in frame["started"]})
+    seeds = sorted(set(frame["seed"]))
+    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1][8:]}"
+    return str(len(frame)), str(int(frame["old"].sum())), f"{seeds[0]}-{seeds[-1]}", when

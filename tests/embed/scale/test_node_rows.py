@@ -1,0 +1,47 @@
+"""Ranges of rows that several processes share, and the file that holds all rows."""
+
+import numpy as np
+import pytest
+import torch
+
+from quietgraph.embed.scale import distributed
+from quietgraph.embed.scale.distributed import World
+from quietgraph.embed.scale.node_rows import NodeRows, SharedRows, node_rows, npy_header
+from quietgraph.errors import InvalidParameterError
+
+
+@pytest.mark.parametrize(("count", "size"), [(10, 3), (500, 2), (9_000, 2), (100_001, 7)])
+def test_ranges_cover_all_rows_once_and_none_is_empty(count: int, size: int) -> None:
+    owns = [SharedRows(count, None, World(rank, size)).own for rank in range(size)]
+    assert [own.start for own in owns] == [0, *(own.stop for own in owns[:-1])]
+    assert owns[-1].stop == count
+    assert all(own.stop > own.start for own in owns)
+    if count >= 4 * 1024 * size:
+        assert all(own.start % 1024 == 0 for own in owns)
+
+
+def test_blocks_stay_within_the_rows_of_a_process() -> None:
+    rows = SharedRows(100, 30, World(1, 2))
+    assert list(rows.blocks()) == [slice(50, 80), slice(80, 100)]
+
+
+def test_sums_and_matrices_of_one_process_are_those_of_all_rows(tmp_path) -> None:
+    values, rows = torch.randn(50, 3, generator=torch.Generator().manual_seed(0)), NodeRows(50, 16)
+    assert torch.equal(rows.fill("any", lambda some: values[some]), values)
+    torch.testing.assert_close(rows.sum(lambda some: values[some].sum(dim=0)), values.sum(dim=0))
+    assert torch.equal(rows.numbers(lambda some: values[some, 0]), values[:, 0])
+    rows.save(tmp_path / "rows.npy", values)
+    assert np.array_equal(np.load(tmp_path / "rows.npy"), values.numpy())
+
+
+def test_the_header_of_a_file_is_a_page_long() -> None:
+    header = npy_header((10**8, 256), np.dtype(np.float32))
+    assert len(header) == 4096
+    assert header.startswith(b"\x93NUMPY")
+
+
+def test_processes_without_a_folder_to_share_are_told_so(monkeypatch) -> None:
+    monkeypatch.setattr(distributed, "current_world", lambda: World(0, 2))
+    monkeypatch.setattr("quietgraph.embed.scale.node_rows.current_world", distributed.current_world)
+    with pytest.raises(InvalidParameterError, match="folder of checkpoints"):
+        node_rows(10)

@@ -1,0 +1,100 @@
+"""Tables of our own: real labels, an annotator's errors, controls, the letter."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quietgraph.bench.record import records_frame
+from quietgraph.methods import METHODS
+from quietgraph.paper import scope as scopes
+from quietgraph.paper.accuracy import ANNOTATOR, CLASSIFICATION, LETTER, REAL_LABELS
+from quietgraph.paper.comparison import NOT_HERE, Comparison, Number
+from quietgraph.paper.controls import CONTROL_TABLE, CONTROLS
+from quietgraph.paper.results import KINDS, Needs, Results
+from quietgraph.paper.scope import Scope, make_scope
+from records import record_of
+
+
+@pytest.fixture(autouse=True)
+def _files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """Every dataset is here, and a file of labels in the data folder."""
+    monkeypatch.setattr(Scope, "is_here", lambda *_: True)
+    monkeypatch.setenv("QUIETGRAPH_DATA", str(tmp_path))
+    scopes._canonical.cache_clear()  # other tests find the file elsewhere
+    yield
+    scopes._canonical.cache_clear()
+
+
+def results_of(needs: Needs) -> Results:
+    frames = {kind: records_frame([]) for kind in KINDS}
+    done = [record_of(run, test_accuracy=_accuracy(run.split)) for run in needs.accuracy]
+    return Results(frames | {"accuracy": records_frame(done)})
+
+
+def _accuracy(split: str | None) -> float:
+    return 0.6 if split else 0.5
+
+
+def cells(table: Comparison) -> dict[tuple[str, str], list[Number | None]]:
+    return {
+        (row.dataset, row.name): [row.cells[name].ours for name in table.columns]
+        for row in table.rows
+    }
+
+
+def test_controls_have_a_row_for_every_method_that_they_change() -> None:
+    scope = make_scope("small", seeds="8000-8001")
+    found = cells(CONTROL_TABLE.compare(scope, results_of(CONTROL_TABLE.needs(scope))))
+    names = {name for dataset, name in found if dataset == "cora"}
+    for method in METHODS:
+        assert f"{method}, {CONTROLS['plain']}" in names
+        assert f"{method}, {CONTROLS['both-sets']}" in names
+    adjusted = {name for name in names if name.endswith(CONTROLS["class-prior"])}
+    assert len(adjusted) == len(METHODS) - 3  # gcl-lrr, gcl-lr-attention and quiet adjust anyway
+    assert found["cora", f"gcn, {CONTROLS['both-sets']}"] == [Number(0.6, 0.0, 2)] * 4
+    assert found["cora", f"gcn, {CONTROLS['plain']}"] == [Number(0.5, 0.0, 2)] * 4
+
+
+def test_controls_and_real_like_noise_use_draws_that_no_choice_has_seen() -> None:
+    for table in (ANNOTATOR, CONTROL_TABLE):
+        seeds = {run.seed for run in table.needs(make_scope("small")).accuracy}
+        assert seeds == set(range(8000, 8005))
+        asked = {run.seed for run in table.needs(make_scope("small", seeds="3,5")).accuracy}
+        assert asked == {3, 5}
+
+
+@pytest.mark.parametrize("table", [REAL_LABELS, ANNOTATOR])
+def test_every_method_has_a_row(table: type) -> None:
+    assert set(METHODS) <= set(table.rows_on("cora", make_scope("small")))
+
+
+def test_labels_of_a_file_in_the_data_folder_are_found(tmp_path: Path) -> None:
+    scope = make_scope("small", seeds="0-0")
+    words = {cell.words for row in _rows(scope) for cell in row.cells.values()}
+    assert words == {NOT_HERE}
+    assert REAL_LABELS.needs(scope).accuracy == ()
+    folder = tmp_path / "real-noise"
+    folder.mkdir()
+    (folder / "cora-gpt35.csv").write_text("node,label\n0,3\n1,4\n", encoding="utf-8")
+    scopes._canonical.cache_clear()
+    needs = REAL_LABELS.needs(scope)
+    assert {str(run.noise).partition("#")[0] for run in needs.accuracy} == {"labels:cora-gpt35.csv"}
+    shown = {cell.ours for row in _rows(scope, needs) for cell in row.cells.values()}
+    assert shown == {Number(0.5, None, 1)}
+
+
+def _rows(scope: Scope, needs: Needs | None = None) -> list:
+    return list(REAL_LABELS.compare(scope, results_of(needs or Needs())).rows)
+
+
+def test_the_letter_stands_beside_the_default_with_the_printed_figure() -> None:
+    scope = make_scope("small", seeds="0-0")
+    rows = {
+        (row.dataset, row.name): row
+        for row in CLASSIFICATION.compare(scope, results_of(Needs())).rows
+    }
+    for name in LETTER:
+        letter, default = rows["cora", name], rows["cora", name.partition(":")[0]]
+        assert letter.cells["none"].printed == default.cells["none"].printed is not None
+        assert ("pubmed", name) not in rows

@@ -1,0 +1,148 @@
+"""A fit by two processes: the same numbers as by one, each process writes its own rows."""
+
+import json
+import multiprocessing
+import os
+import socket
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import quietgraph as qg
+from quietgraph.data.noise_setting import parse_noise
+from quietgraph.data.observation import Observation, observe
+from quietgraph.embed.scale.checkpoint import Checkpoints, use_checkpoints
+from quietgraph.embed.scale.distributed import join_world
+from quietgraph.errors import UnreadableFileError
+from quietgraph.methods import NodeClassifier
+from quietgraph.report import shared_rows
+from quietgraph.report.fit_run import FitRun
+from quietgraph.report.shared_rows import read_predictions
+from quietgraph.report.write_run import write_run
+
+NODES, LABELLED = 300, 90
+
+
+def problem() -> Observation:
+    draws = np.random.default_rng(0)
+    drawn = qg.block_model(NODES, num_classes=3, num_features=12, generator=draws)
+    labels = np.full(NODES, -1)
+    known = draws.permutation(NODES)[:LABELLED]
+    labels[known] = np.where(draws.random(LABELLED) < 0.2, 0, drawn.classes[known])
+    return observe(drawn.graph, labels)
+
+
+def fitted(observation: Observation, method: str) -> NodeClassifier:
+    quick = {"epochs": 12, "partitioner": "streaming"}
+    if method != "quiet":
+        quick |= {"warm_up": 4, "hidden": 16, "dim": 16}
+    model = qg.get_method(method)(partitions=4, partitions_per_step=2, **quick)
+    return model.fit(observation)
+
+
+def write(observation: Observation, method: str, folder: Path) -> None:
+    shown = shared_rows.sample_fit(observation, fitted(observation, method))
+    run = FitRun(
+        source="",
+        noise=parse_noise("none"),
+        model=shown.model,
+        observation=shown.observation,
+        reference=None,
+        metrics={},
+        beside={},
+        command="",
+        whole=shown.whole,
+    )
+    write_run(run, folder)
+
+
+def take_part(rank: int, port: int, folder: str, method: str) -> None:
+    torch.set_num_threads(1)
+    os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2"}
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    shared_rows.WHOLE_REPORT_UP_TO, shared_rows._DRAWN = 200, 80
+    with join_world(), use_checkpoints(Checkpoints(Path(folder) / "kept")):
+        write(problem(), method, Path(folder) / "run")
+
+
+@pytest.fixture(
+    scope="module", params=["gcl-lr-attention", pytest.param("quiet", marks=pytest.mark.slow)]
+)
+def method(request) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory, method: str) -> Path:
+    folder = tmp_path_factory.mktemp("shared")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    context = multiprocessing.get_context("spawn")
+    ranks = [context.Process(target=take_part, args=(n, port, str(folder), method)) for n in (0, 1)]
+    for one in ranks:
+        one.start()
+    for one in ranks:
+        one.join(timeout=300)
+        assert one.exitcode == 0
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def alone(method: str) -> NodeClassifier:
+    model = fitted(problem(), method)
+    model.quality()
+    return model
+
+
+def test_predictions_of_two_processes_are_those_of_one(run_folder: Path, alone) -> None:
+    parts = sorted(path.name for path in (run_folder / "predictions").iterdir())
+    assert parts == ["part-00000.parquet", "part-00001.parquet"]
+    found = read_predictions(run_folder)
+    assert found["node"].tolist() == list(range(NODES))
+    assert found["predicted"].tolist() == alone.predict().tolist()
+    columns = [f"p_{name}" for name in alone.classes_]
+    np.testing.assert_allclose(found[columns], alone.predict_proba(), atol=1e-5)
+    halves = [len(pd.read_parquet(run_folder / "predictions" / part)) for part in parts]
+    assert halves == [NODES // 2, NODES // 2]
+
+
+def test_embeddings_are_one_file_of_all_rows(run_folder: Path, alone) -> None:
+    found = np.load(run_folder / "embeddings.npy", mmap_mode="r")
+    np.testing.assert_allclose(found, alone.embeddings_, atol=1e-5)
+
+
+def test_suspects_and_quality_are_those_of_one_process(run_folder: Path, alone, method) -> None:
+    table, ours = alone.suspects(), pd.read_csv(run_folder / "suspects.csv").set_index("node")
+    ours = ours.loc[table["node"]]
+    assert ours["suggested"].tolist() == table["suggested"].tolist()
+    # The ensemble of quiet is fitted in single precision.
+    close = 1e-4 if method == "quiet" else 1e-5
+    np.testing.assert_allclose(ours["p_wrong"], table["p_wrong"], atol=close)
+    facts = json.loads((run_folder / "run.json").read_text())
+    assert facts["data"]["nodes"] == NODES
+    for name in ("verdict", "accuracy", "unreached", "num_labels", "advice"):
+        expected = getattr(alone.quality(), name)
+        assert facts["quality"][name] == (list(expected) if name == "advice" else expected)
+
+
+def test_model_and_report_are_of_the_labelled_nodes_and_a_sample(run_folder: Path, alone) -> None:
+    model, ids = qg.load_model(run_folder / "model"), pd.read_csv(run_folder / "sample.csv")["node"]
+    assert LABELLED < len(ids) == len(model.scores_) < NODES
+    ids = ids.to_numpy().copy()
+    assert set(alone.suspects()["node"]) <= set(ids)
+    np.testing.assert_allclose(model.scores_, alone.scores_[ids], atol=1e-5)
+    grown = model.predict_proba(problem().graph)
+    np.testing.assert_allclose(grown, alone.predict_proba(), atol=1e-5)
+    first = json.loads((run_folder / "evidence.jsonl").read_text().splitlines()[0])
+    graph = problem().graph
+    assert first["degree"] == int(graph.adjacency.row_counts[int(first["node"])])
+    assert len(first["neighbours"]) == min(12, first["degree"])
+
+
+def test_a_folder_without_predictions_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFileError, match="no predictions"):
+        read_predictions(tmp_path)

@@ -1,0 +1,112 @@
+"""Figures of the docs are what results/ says, and every file of results/ is accounted for."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from paths import ROOT
+
+sys.path.insert(0, str(ROOT / "studies"))
+
+import study_docs
+from study import records, states
+from study.blocks import block, filled, names
+from study.words import compact, fixed, p_value, setting, span
+
+FILES = sorted(str(path.relative_to(records.RESULTS)) for path in records.RESULTS.rglob("*.csv"))
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, tuple[str, set[str]]]:
+    """The text of every page, written anew, and the files that its blocks have read."""
+    found = {}
+    for name in study_docs.PAGES:
+        text = (ROOT / name).read_text(encoding="utf-8")
+        records.files_read()
+        found[name] = (filled(text, docs=study_docs.inside(name)), records.files_read())
+    return found
+
+
+@pytest.mark.parametrize("name", study_docs.PAGES)
+def test_a_page_says_what_the_records_say(
+    name: str, pages: dict[str, tuple[str, set[str]]]
+) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert names(text), "a page without blocks"
+    assert text == pages[name][0], f"{name} differs from results/. Run `make study-docs`."
+
+
+def test_every_file_of_results_is_in_the_manifest_and_none_besides() -> None:
+    assert sorted(records.manifest()["files"]) == FILES
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_file_of_results_feeds_a_page(
+    file: str, pages: dict[str, tuple[str, set[str]]]
+) -> None:
+    facts = records.manifest()["files"][file]
+    assert facts["what"]
+    assert facts["command"]
+    assert facts["feeds"]
+    for name in facts["feeds"]:
+        page = (ROOT / name).read_text(encoding="utf-8")
+        is_read = name in pages and file in pages[name][1]
+        assert is_read or _is_named(file, page), f"{name} neither reads nor names {file}"
+
+
+def _is_named(file: str, page: str) -> bool:
+    """Whether a page names a file, perhaps with a star."""
+    stars = re.findall(r"[\w/-]*\*?[\w-]*\.csv", page)
+    return any(Path(file).match(star.removeprefix("results/")) for star in stars)
+
+
+def test_the_manifest_knows_the_answers_of_every_method() -> None:
+    changed = states.changed_methods()
+    assert not changed, (
+        f"answers of {', '.join(changed)} have changed, so their runs in results/ are old. Run "
+        "`python studies/study_docs.py --changed METHOD 'what changed'` for each."
+    )
+
+
+def test_a_typed_figure_is_overwritten_and_links_follow_the_page() -> None:
+    @block
+    def answer_of_a_test(place: str) -> str:
+        return f"42 [there]({place}.md)"
+
+    page = "a <!-- study: answer-of-a-test x -->43<!-- /study --> b"
+    assert filled(page, docs="docs/") == page.replace(">43<", ">42 [there](docs/x.md)<")
+    tall = "<!-- study: answer-of-a-test x -->\n43\n<!-- /study -->"
+    assert filled(tall).split("\n")[1:4] == ["", "42 [there](x.md)", ""]
+
+
+def test_a_run_is_old_where_its_method_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = records.some(records.runs("fresh-8000"), method="gcn").iloc[0]
+    told = (row["method"], row["dataset"], row["parameters"])
+    assert not records.is_old(*told, row["started"])
+    assert records.is_old(*told[:2], '{"hidden":3}', row["started"])
+    assert records.is_old("gcn:gone=1", *told[1:], row["started"])
+    monkeypatch.setitem(
+        records.manifest()["methods"], row["method"].partition(":")[0], {"since": "2999"}
+    )
+    assert records.is_old(*told, row["started"])
+
+
+def test_a_draw_that_was_run_twice_counts_once_as_of_today() -> None:
+    twice = records.runs("fresh-8000", "controls-8000", "fresh-8000")
+    draws = twice[["dataset", "noise", "method", "seed", "split"]]
+    assert not draws.duplicated().any()
+    first, last = (records.runs(name)["started"].iloc[0] for name in ("fresh-8000", "real-8000"))
+    frame = records.read_all("fresh-8000").head(2).assign(seed=1, method="gcn", noise="none")
+    frame = frame.assign(dataset="cora", old=[True, False], started=[last, first])
+    assert list(records.one_a_draw(frame)["old"]) == [False]
+
+
+def test_words() -> None:
+    assert setting("symmetric:0.4") == "symmetric 40 %"
+    assert [fixed(value) for value in (71.55, -0.04, -0.05)] == ["71.6", "0.0", "-0.1"]
+    assert fixed(1.25, signed=True) == "+1.3"
+    assert span([2.04, 1.96], 1) == "2.0"
+    assert [p_value(value) for value in (0.0004, 0.0123, 0.5)] == ["< 0.001", "0.012", "0.50"]
+    assert compact("| a   |  b |\n|:----|---:|\nc  d") == "| a | b |\n|:--|--:|\nc  d"
