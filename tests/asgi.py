@@ -1,4 +1,4 @@
-"""Requests to an ASGI application in this process; an exception of the application is raised here."""
+"""Requests to an ASGI application in this process; its exceptions are raised here."""
 
 import asyncio
 import json

@@ -5,11 +5,12 @@ A process that is killed leaves that hidden folder behind; the next write beside
 """
 
 import ctypes
+import errno
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -55,11 +56,27 @@ def whole_file(target: str | Path) -> Iterator[Path]:
     """Give the path of a file to write, which takes the place of `target` after the block."""
     target = Path(os.path.realpath(target))
     with _unwritable(target), _scratch_folder(target.parent) as scratch:
+        _check_replaceable(target)
         new = scratch / target.name
         yield new
         _flush(new)
         new.replace(target)
         _flush(target.parent)
+
+
+def check_only(folder: Path, names: Collection[str]) -> None:
+    """Raise unless a folder may be replaced: missing, empty, or with nothing but these names."""
+    try:
+        found = sorted(os.listdir(folder)) if folder.exists() else []
+    except OSError as error:
+        raise UnwritablePathError(
+            f"{folder} cannot be written: {error.strerror}. Choose an empty or new folder."
+        ) from error
+    other = [name for name in found if name not in names and not name.startswith(_PREFIX)]
+    if other:
+        raise UnwritablePathError(
+            f"{folder} holds other files ({other[0]}). Choose an empty or new folder."
+        )
 
 
 @contextmanager
@@ -125,9 +142,17 @@ def _remove_leftovers(parent: Path) -> None:
             shutil.rmtree(folder)
 
 
+def _check_replaceable(target: Path) -> None:
+    """Raise where a rename would put a file in the place of a device, a pipe or a folder."""
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if target.exists() and not target.is_file():
+        raise OSError(errno.EINVAL, "it is a device or a pipe, not a file")
+
+
 def _put_in_place(new: Path, target: Path) -> None:
-    if target.is_file():
-        raise NotADirectoryError(f"it is a file, not a folder: {target.name}")
+    if target.exists() and not target.is_dir():
+        raise NotADirectoryError(f"it is not a folder: {target.name}")
     if not target.exists():
         new.rename(target)
     elif not _exchange(new, target):  # two steps: a kill between them is repaired by the next write

@@ -183,7 +183,7 @@ def _parse_bool(text: str) -> bool:
 def _in_range(value: float, rule: Rule) -> bool:
     above = rule.low is None or value >= rule.low
     below = rule.high is None or value <= rule.high
-    return math.isfinite(value) and above and below
+    return (isinstance(value, int) or math.isfinite(value)) and above and below
 
 
 def _range_words(rule: Rule) -> str:

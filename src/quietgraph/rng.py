@@ -13,6 +13,8 @@ import numpy as np
 import torch
 import torch.utils.deterministic
 
+LARGEST_SEED = 2**32 - 1  # what scikit-learn takes, too
+
 
 def derive_seed(seed: int, *purpose: str | int) -> int:
     """Return a 63-bit seed for one purpose, stable across processes and versions of Python."""

@@ -17,7 +17,7 @@ from quietgraph.report import write_run as module
 from quietgraph.report.corrected import corrected_table
 from quietgraph.report.earlier import earlier_run, keep_decisions
 from quietgraph.report.fit_run import FitRun
-from quietgraph.report.run_files import DECISIONS_FILE, VERIFIED_FILE
+from quietgraph.report.run_files import DECISIONS_FILE, OWN_NAMES, VERIFIED_FILE
 from quietgraph.report.write_run import check_folder, free_folder, write_run
 from quietgraph.review.decisions import DecisionStore
 from quietgraph.review.run import read_decisions
@@ -87,10 +87,12 @@ def test_the_first_decision_of_a_run_waits_for_an_overwrite_too(tmp_path: Path) 
 
 
 def test_an_overwrite_that_fails_leaves_the_store_open(tmp_path: Path) -> None:
-    (tmp_path / "new").mkdir()
-    store = DecisionStore(tmp_path / DECISIONS_FILE)
+    old, new = tmp_path / "run", tmp_path / "new"
+    old.mkdir()
+    new.mkdir()
+    store = DecisionStore(old / DECISIONS_FILE)
     store.add("a", "Ann", "keep", "cat")
-    with pytest.raises(OSError, match="full"), keep_decisions(tmp_path, tmp_path / "new"):
+    with pytest.raises(OSError, match="full"), keep_decisions(old, new):
         raise OSError("full")
     store.add("b", "Ann", "keep", "cat")
     assert [one.node for one in store.after()] == ["a", "b"]
@@ -118,6 +120,20 @@ def test_a_store_whose_middle_is_damaged_is_not_thrown_away(run: FitRun, folder:
     with pytest.raises(UnreadableFileError, match="is damaged"):
         write_run(run, folder, overwrite=True)
     assert (folder / DECISIONS_FILE).read_bytes() == pages
+
+
+def test_what_people_put_beside_a_run_outlives_an_overwrite(run: FitRun, folder: Path) -> None:
+    (folder / "next_labels.csv").write_text("node,label\nn1,given by hand\n")
+    (folder / "notes").mkdir()
+    (folder / "notes" / "today.txt").write_text("look again")
+    (folder / "link").symlink_to("notes")
+    for _ in range(2):
+        write_run(run, folder, overwrite=True)
+    assert "given by hand" in (folder / "next_labels.csv").read_text()
+    assert (folder / "notes" / "today.txt").read_text() == "look again"
+    assert (folder / "link").is_symlink()
+    written = {path.name for path in folder.iterdir()} - {"next_labels.csv", "notes", "link"}
+    assert {name for name in written if not name.startswith("earlier-")} <= OWN_NAMES
 
 
 def test_a_model_that_is_not_trusted_corrects_nothing(run: FitRun) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 import pandas as pd
 
 from quietgraph.annotators.prompts import decode_id
-from quietgraph.errors import UnreadableFileError
+from quietgraph.errors import InvalidParameterError, UnreadableFileError
 from quietgraph.files import regular_file
 
 _MOST_BYTES: Final = 2 * 10**9
@@ -44,10 +44,18 @@ def read_batch_answers(
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise UnreadableFileError(f"{path} is larger than 2 GB. Split it.")
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")  # U+2028 may be in a text
     except (OSError, UnicodeDecodeError) as error:
-        raise UnreadableFileError(f"{path} is no readable file of answers ({error}).") from error
+        raise UnreadableFileError(
+            f"{path} is no readable file of answers ({error}). Name the JSON lines that the "
+            "provider gave back."
+        ) from error
     known = {_plain(name): name for name in classes}
+    if len(known) < len(set(classes)):
+        raise InvalidParameterError(
+            "two classes differ only in case, spaces, _ or -, so that answers cannot tell them "
+            "apart. Rename one of them."
+        )
     rows, failed = [], {}
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -131,7 +139,8 @@ def _parse_line(line: str, where: str) -> tuple[str, str, str, str]:
         else:  # OpenAI
             message = record["response"]["body"]
             text = message["choices"][0]["message"]["content"]
-        return node, str(message.get("model", "llm")), str(text or ""), ""
+        model = str(message.get("model", "llm")).encode("utf-8", "replace").decode("utf-8")
+        return node, model, str(text or ""), ""
     except (KeyError, IndexError, TypeError, AttributeError):
         reason = record.get("error") or record.get("result") or record.get("response")
         return node, "", "", f"the provider answered {json.dumps(reason)[:120]}"

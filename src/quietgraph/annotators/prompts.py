@@ -52,6 +52,12 @@ def batch_lines(
         raise InvalidParameterError(
             f"a prompt needs two classes or more, got {len(classes)}. Write --classes a,b,c."
         )
+    repeated = table[id_column][table[id_column].duplicated()]
+    if len(repeated):
+        raise InvalidParameterError(
+            f"the id '{repeated.iloc[0]}' of column {id_column} is there more than once. Keep one "
+            "row per node, or name the column of ids with --id."
+        )
     chosen = model or _MODELS[provider]
     for row in table.to_dict("records"):
         texts = [(name, str(row[name]).strip()[:_LONGEST_TEXT]) for name in text_columns]

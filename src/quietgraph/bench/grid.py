@@ -13,6 +13,7 @@ from quietgraph.data.datasets import DATASETS, describe, load_benchmark
 from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import NoiseSetting, parse_noise, warn_if_uninformative
 from quietgraph.errors import InvalidParameterError, UnknownNameError
+from quietgraph.rng import LARGEST_SEED
 
 _MOST_SEEDS: Final = 100_000
 _LONGEST_SHOWN: Final = 100  # characters of a text in a message
@@ -105,10 +106,10 @@ def parse_seeds(text: str) -> list[int]:
     except ValueError:
         seeds = []
     # A slice, not len(): a range may be longer than any list.
-    if not seeds or seeds[_MOST_SEEDS:]:
+    if not seeds or seeds[_MOST_SEEDS:] or not 0 <= min(seeds) <= max(seeds) <= LARGEST_SEED:
         raise InvalidParameterError(
             "seeds must be a count (10), a range (1000-1009; 7-7 is seed 7 alone) or a list (3,5) "
-            f"of 1 to {_MOST_SEEDS:,} draws, got '{text[:_LONGEST_SHOWN]}'."
+            f"of 1 to {_MOST_SEEDS:,} draws below 2^32, got '{text[:_LONGEST_SHOWN]}'."
         )
     return list(seeds)
 

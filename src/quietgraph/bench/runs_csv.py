@@ -45,7 +45,9 @@ def read_runs(path: str | Path) -> list[Record]:
             )
         return list(_records(reader, path))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UnreadableFileError(f"cannot read {path}: {error}.") from error
+        raise UnreadableFileError(
+            f"cannot read {path}: {error}. Import files that `quietgraph bench export` wrote."
+        ) from error
 
 
 def _records(reader: "csv.DictReader[str]", path: Path) -> Iterator[Record]:

@@ -14,6 +14,7 @@ from quietgraph.bench.statistics import against, mean_ranks
 from quietgraph.bench.store import Store
 from quietgraph.cli.bench import names
 from quietgraph.cli.console import results, tell
+from quietgraph.cli.outputs import checked_output
 from quietgraph.data.noise_setting import parse_noise
 from quietgraph.errors import InvalidParameterError, UnknownNameError
 from quietgraph.files import write_file
@@ -49,7 +50,7 @@ def table(
     frame = read_frame(store, **filters)
     form = "json" if as_json else format
     text = render_table(frame, format=form, metric=metric, baseline=names(baseline) or None)
-    _deliver(text, out)
+    _deliver(text, out, store)
 
 
 def compare(
@@ -74,14 +75,14 @@ def compare(
         tests.append(against(frame, rivals, metric))
     both = pd.concat([tests[0].assign(against="baseline"), *_best_rows(tests[1:])])
     if form == "csv":
-        _deliver(both.to_csv(index=False, lineterminator="\n"), out)
+        _deliver(both.to_csv(index=False, lineterminator="\n"), out, store)
         return
     if form == "json":
-        _deliver(both.to_json(orient="records", indent=1), out)
+        _deliver(both.to_json(orient="records", indent=1), out, store)
         return
     parts = [f"Against {baseline}:\n\n{_markdown(tests[0])}"]
     parts += [f"Against the best of {', '.join(rivals)}:\n\n{_markdown(t)}" for t in tests[1:]]
-    _deliver("\n".join([*parts, _ranks_words(frame, metric), ""]), out)
+    _deliver("\n".join([*parts, _ranks_words(frame, metric), ""]), out, store)
 
 
 def curves(
@@ -94,7 +95,8 @@ def curves(
 ) -> None:
     """Draw accuracy against the noise rate."""
     frame = read_frame(store, **filters)
-    save(noise_curves(frame, metric=metric, methods=names(filters["methods"]) or None), out)
+    figure = noise_curves(frame, metric=metric, methods=names(filters["methods"]) or None)
+    save(figure, checked_output(out, store))
     tell(f"curves: {out}", {"curves": out}, as_json=as_json)
 
 
@@ -108,7 +110,7 @@ def ranks(
 ) -> None:
     """Draw mean ranks with the critical difference."""
     frame = read_frame(store, **filters)
-    save(critical_difference_diagram(mean_ranks(frame, metric)), out)
+    save(critical_difference_diagram(mean_ranks(frame, metric)), checked_output(out, store))
     tell(f"ranks: {out}", {"ranks": out}, as_json=as_json)
 
 
@@ -121,7 +123,7 @@ def export(
     """Write every run, finished or failed, as a line of a CSV file."""
     with Store(store, read_only=True) as opened:
         found = opened.records()
-    write_runs(out, found)
+    write_runs(checked_output(out, store), found)
     tell(f"{len(found)} runs: {out}", {"runs": len(found), "file": out}, as_json=as_json)
 
 
@@ -208,9 +210,9 @@ def _ranks_words(frame: pd.DataFrame, metric: str) -> str:
     )
 
 
-def _deliver(text: str, out: Path | None) -> None:
+def _deliver(text: str, out: Path | None, store: Path) -> None:
     if out is None:
         typer.echo(text.rstrip("\n"))
     else:
-        write_file(out, text)
+        write_file(checked_output(out, store), text)
         results.print(f"written: {out}")

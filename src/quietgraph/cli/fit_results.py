@@ -8,6 +8,8 @@ from rich.table import Table
 from quietgraph.cli.console import results
 from quietgraph.report.fit_run import FitRun
 
+_MOST_ROWS = 20  # of annotators
+
 
 def print_results(run: FitRun, folder: Path) -> None:
     """Print scores of all fitted methods, the statement of quality, and where the report is."""
@@ -31,7 +33,7 @@ def _print_annotators(run: FitRun) -> None:
     if not rows:
         return
     table = Table("annotator", "answers", "accuracy", "95 % interval", "note")
-    for row in rows:
+    for row in rows[:_MOST_ROWS]:
         accuracy, interval, note = "", "", "nobody checks it"
         if row["accuracy"] is not None:
             accuracy = f"{row['accuracy']:.3f}"
@@ -39,3 +41,5 @@ def _print_annotators(run: FitRun) -> None:
             note = "random" if row["is_random"] else ""
         table.add_row(escape(row["annotator"]), str(row["answers"]), accuracy, interval, note)
     results.print(table)
+    if len(rows) > _MOST_ROWS:
+        results.print(f"{len(rows) - _MOST_ROWS:,} more annotators are in annotators.csv.")

@@ -10,6 +10,7 @@ from rich.markup import escape
 from quietgraph.annotators.batch_answers import read_batch_answers
 from quietgraph.annotators.prompts import batch_lines
 from quietgraph.cli.console import say, tell
+from quietgraph.cli.outputs import checked_output, free_file
 from quietgraph.cli.reading import split_pairs
 from quietgraph.data.datasets import DATASETS, load_benchmark
 from quietgraph.errors import InvalidParameterError, UnreadableFileError
@@ -45,6 +46,8 @@ def choose(
 ) -> None:
     """Choose the nodes whose labels are worth most, new ones or again."""
     facts = read_facts(run_dir)
+    if out is not None:
+        checked_output(out, run_dir)
     model = load_model(run_dir / "model")
     shared = (run_dir / SAMPLE_FILE).is_file()  # several processes wrote predictions in parts
     table = run_dir / (SAMPLE_FILE if shared else PREDICTIONS_FILE)
@@ -52,7 +55,8 @@ def choose(
     prices = {name: _price(value) for name, value in split_pairs("--cost", costs).items()}
     among = _open_nodes(run_dir, facts, ids, data_root)
     asked = model.next_labels(budget, annotator=annotator, costs=prices, among=among)
-    path = write_table(asked.assign(node=ids[asked["node"]]), out or run_dir / "next_labels.csv")
+    target = free_file(run_dir / "next_labels.csv") if out is None else out
+    path = write_table(asked.assign(node=ids[asked["node"]]), target)
     again = int((asked["action"] == "label again").sum())
     tell(
         f"{len(asked)} labels to give, {again} of them again: {path}. Fill in the column label.",
@@ -91,6 +95,8 @@ def prompt(
         if wanted is None or "node" not in wanted.columns:
             raise UnreadableFileError(f"{nodes} must be a table with a column node.")
         table = table[table[key].isin({id_key(node) for node in wanted["node"]})]
+        if table.empty:
+            raise UnreadableFileError(f"no node of {nodes} is in {source}. Check the ids.")
     lines = list(
         batch_lines(
             table,
@@ -101,7 +107,7 @@ def prompt(
             model=model,
         )
     )
-    write_file(out, "".join(f"{line}\n" for line in lines))
+    write_file(checked_output(out, source, nodes), "".join(f"{line}\n" for line in lines))
     words = f"{len(lines):,} prompts for {provider}: {out}"
     tell(words, {"prompts": len(lines), "provider": provider, "file": out}, as_json=as_json)
     say("upload them as a batch, then: quietgraph label answers RESULTS.jsonl --classes ...")
@@ -116,7 +122,7 @@ def answers(*, file: Path, classes: str, annotator: str | None, out: Path, as_js
         raise UnreadableFileError(
             f"none of the {len(found.failed)} answers of {file} names a class. Check --classes."
         )
-    write_table(found.table, out)
+    write_table(found.table, checked_output(out, file))
     tell(
         f"{len(found.table):,} answers, {len(found.failed):,} without a class: {out}",
         {"answers": len(found.table), "failed": found.failed, "file": out},
@@ -154,7 +160,7 @@ def _price(text: str) -> float:
 
 
 def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
 def _label_names(table: pd.DataFrame) -> list[str]:

@@ -14,6 +14,7 @@ from rich.table import Table
 from quietgraph.bench.runner import Progress
 from quietgraph.cli.bench import span_words
 from quietgraph.cli.console import results, say, tell
+from quietgraph.cli.outputs import checked_output
 from quietgraph.data.sources import user_cache
 from quietgraph.errors import UnknownNameError, UnreadableFileError, UnwritablePathError
 from quietgraph.files import write_file
@@ -55,7 +56,7 @@ def paper(
     if is_estimate:
         _tell_estimates(wanted, scope, store, jobs, as_json=as_json)
         return
-    _check_out(out)
+    _check_out(out, store)
     if is_shown_only:
         _check_store(store)
     else:
@@ -145,10 +146,11 @@ def _draw(tables: Sequence[Comparison], out: Path) -> dict[str, str]:
     return names
 
 
-def _check_out(out: Path | None) -> None:
+def _check_out(out: Path | None, store: Path) -> None:
     """Tell before hours of work that the result could not be written."""
     if out is None:
         return
+    checked_output(out, store)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 
 from quietgraph.cli.console import results, say
+from quietgraph.cli.outputs import checked_output
 from quietgraph.cli.reading import Reading, Tables
 from quietgraph.cli.scale import use_threads
 from quietgraph.data.load import is_path, load
@@ -34,6 +35,7 @@ def predict(
 ) -> None:
     """Predict the labels of all nodes of a graph with a fitted model."""
     use_threads(threads)
+    target = checked_output(out / PREDICTIONS_FILE, source, tables["nodes"], tables["edges"])
     folder = model_dir / "model" if (model_dir / "model").is_dir() else model_dir
     model = load_model(folder)
     reading = Reading.of(**tables)
@@ -41,7 +43,7 @@ def predict(
         raise InvalidParameterError("predict takes a source, or --nodes and --edges.")
     graph, node_ids = _read(source, folder, data_root, reading)
     table = predictions_table(model.predict_proba(graph), model.classes_, node_ids)
-    path = write_table(table, out / PREDICTIONS_FILE)
+    path = write_table(table, target)
     if as_json:
         rows = table[["node", "predicted", "probability"]]
         found = json.loads(rows.to_json(orient="records"))

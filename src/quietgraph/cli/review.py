@@ -11,6 +11,7 @@ from typing import Final
 from rich.markup import escape
 
 from quietgraph.cli.console import say, tell
+from quietgraph.cli.outputs import checked_output
 from quietgraph.errors import UnreadableFileError, UnwritablePathError
 from quietgraph.extras import MissingExtraError
 from quietgraph.files import write_file
@@ -100,7 +101,7 @@ def _export(run: ReviewRun, path: Path, target: Path, *, as_json: bool) -> None:
             f"quietgraph review {path.parent}"
         )
     text, counts = run.export(DecisionStore(path).after() if path.is_file() else [])
-    write_file(target, text)
+    write_file(checked_output(target), text)
     kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items() if kind != "conflict")
     left = f"; {counts['conflict']} conflicts left as unsure" if counts["conflict"] else ""
     earlier = len(run.earlier.decisions)

@@ -15,6 +15,7 @@ from quietgraph.graph.io.raw import id_key
 from quietgraph.types import UNKNOWN, AnyArray, Labels, Mask, ValuesLike
 
 COLUMNS: Final = ("node", "annotator", "label", "confidence", "ranking")
+_MOST_NAMED: Final = 5  # annotators in notes of their own
 
 
 # What `read_annotations` takes.
@@ -65,6 +66,11 @@ class Annotations:
     def notes(self) -> tuple[str, ...]:
         """What a user should know about the annotators, one sentence each."""
         few = [name for name, count in zip(self.names, self.counts, strict=True) if count == 1]
+        if len(few) > _MOST_NAMED:
+            return (
+                f"{len(few):,} annotators, such as '{few[0]}', gave one answer only: their quality "
+                "is taken from the others",
+            )
         return tuple(
             f"the annotator '{name}' gave one answer only: its quality is taken from the others"
             for name in few

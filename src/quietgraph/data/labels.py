@@ -29,7 +29,7 @@ def encode_labels(labels: object, num_nodes: int) -> tuple[Labels, AnyArray]:
     check_kinds(classes)
     if len(classes) < 2:
         raise InvalidLabelsError(
-            f"labels must have at least two classes, got only {classes[0]!r}. "
+            f"labels must have at least two classes, got only '{classes[0]}'. "
             "Label some nodes of another class."
         )
     codes = torch.full((num_nodes,), UNKNOWN, dtype=torch.int64)

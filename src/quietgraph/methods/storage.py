@@ -17,9 +17,9 @@ from quietgraph.classify.calibration import Calibration
 from quietgraph.classify.quality import Quality
 from quietgraph.data.label_values import classes_from_json, classes_to_json
 from quietgraph.errors import UnreadableFileError
-from quietgraph.files import whole_folder
+from quietgraph.files import check_only, whole_folder
 from quietgraph.graph import CSR, Graph
-from quietgraph.graph.io.encoding import read_json
+from quietgraph.graph.io.encoding import ENCODING_FILE, read_json
 from quietgraph.graph.io.limits import parsing
 from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.task import Task
@@ -34,7 +34,11 @@ _WAY_OUT = "Name a folder written by save or fit, or fit the model again."
 
 
 def save_model(model: NodeClassifier, folder: Path) -> Path:
-    """Write a fitted model to a folder; an interrupted write leaves the old one in place."""
+    """Write a fitted model to a folder; an interrupted write leaves the old one in place.
+
+    Only another model is replaced: a folder that holds anything else is refused.
+    """
+    check_only(folder, (_TENSORS, _FACTS, ENCODING_FILE))
     task = model.task_
     tensors = {f"state.{name}": value for name, value in model.state_.items()}
     tensors |= {

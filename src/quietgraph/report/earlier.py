@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from quietgraph.errors import UnreadableFileError, UnwritablePathError
-from quietgraph.report.run_files import DECISIONS_FILE, SUSPECTS_FILE, VERIFIED_FILE
+from quietgraph.report.run_files import DECISIONS_FILE, OWN_NAMES, SUSPECTS_FILE, VERIFIED_FILE
 
 _FOLDER: Final = "earlier-"  # and a number
 _WAIT_SECONDS: Final = 30.0
@@ -20,18 +20,22 @@ _UNWRITABLE: Final = {
 
 @contextmanager
 def keep_decisions(old: Path, new: Path) -> Iterator[None]:
-    """Copy the decisions of a run into the one that takes its place after the block.
+    """Copy what people did in a run into the one that takes its place after the block.
 
-    Suspects and decisions go to a folder `earlier-1` (or the next number) of the new run, which
-    `--verified` takes. A review that is still going on waits until the block has ended, and then
-    writes to the new run: no decision goes to a file that is about to be removed.
+    Files that no run writes, such as labels to give or notes, keep their names. Suspects and
+    decisions go to a folder `earlier-1` (or the next number) of the new run, which `--verified`
+    takes. A review that is still going on waits until the block has ended, and then writes to the
+    new run: no decision goes to a file that is about to be removed.
 
     Args:
         old: Folder of the run that is replaced; it may be missing.
         new: Folder that takes its place.
     """
-    for before in sorted(old.glob(f"{_FOLDER}*")):
-        shutil.copytree(before, new / before.name)
+    for path in _of_people(old):
+        if path.is_dir() and not path.is_symlink():
+            shutil.copytree(path, new / path.name, symlinks=True)
+        else:
+            shutil.copy2(path, new / path.name, follow_symlinks=False)
     files = [old / name for name in (SUSPECTS_FILE, VERIFIED_FILE) if (old / name).is_file()]
     store = old / DECISIONS_FILE
     if not files and not store.is_file():
@@ -43,6 +47,13 @@ def keep_decisions(old: Path, new: Path) -> Iterator[None]:
         shutil.copy2(path, target / path.name)
     with _moved_store(store, target / DECISIONS_FILE):
         yield
+
+
+def _of_people(folder: Path) -> list[Path]:
+    """Return what a run did not write itself; what it kept of earlier runs is among it."""
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    ours = (f"{DECISIONS_FILE}-", ".quietgraph-")  # files of SQLite, leftovers of a killed write
+    return [path for path in found if path.name not in OWN_NAMES and not path.name.startswith(ours)]
 
 
 def earlier_run(folder: Path) -> Path | None:

@@ -25,6 +25,14 @@ ANNOTATIONS_FILE: Final = "annotations.csv"  # answers of annotators that the fi
 ANNOTATORS_FILE: Final = "annotators.csv"
 CONSENSUS_FILE: Final = "consensus.csv"
 DISAGREEMENTS_FILE: Final = "disagreements.csv"
+MODEL_FOLDER: Final = "model"
+OWN_NAMES: Final = frozenset(  # all that a run writes; what else is in its folder, people put there
+    {
+        *(RUN_FILE, PAGE_FILE, PREDICTIONS_FILE, PREDICTIONS_FOLDER, EMBEDDINGS_FILE, SAMPLE_FILE),
+        *(SUSPECTS_FILE, CORRECTED_FILE, EVIDENCE_FILE, DECISIONS_FILE, VERIFIED_FILE),
+        *(ANNOTATIONS_FILE, ANNOTATORS_FILE, CONSENSUS_FILE, DISAGREEMENTS_FILE, MODEL_FOLDER),
+    }
+)
 _NOISE_FILE: Final = re.compile(r"(?<![^+=])(custom|labels):([^#]+)")
 _WITH_VALUE: Final = ("--out", "--fix", "--verified")
 _ALONE: Final = ("--json", "--overwrite")

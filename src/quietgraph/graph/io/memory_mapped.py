@@ -16,8 +16,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from quietgraph.errors import UnreadableFileError, UnwritablePathError
-from quietgraph.files import whole_folder
+from quietgraph.errors import UnreadableFileError
+from quietgraph.files import check_only, whole_folder
 from quietgraph.graph.graph import Graph
 from quietgraph.graph.io.encoding import encoding_of, read_json
 from quietgraph.graph.io.limits import parsing
@@ -27,6 +27,10 @@ from quietgraph.types import AnyArray
 
 META: Final = "meta.json"
 _VERSION: Final = 1
+_ARRAYS: Final = (
+    *("row_pointer", "columns", "weights", "labels", "ids", "validation", "features"),
+    *("features_pointer", "features_columns", "features_values"),
+)
 _AT_ONCE: Final = 2**24  # entries checked at a time
 _SMALL: Final = 2**28  # bytes up to which opening a folder reads it all and compares fingerprints
 _AGAIN: Final = "Convert the graph again with quietgraph convert."
@@ -73,10 +77,7 @@ def folder_to_write(target: Path) -> Iterator[Path]:
 
     Only another folder of this kind is replaced.
     """
-    if target.exists() and (
-        not target.is_dir() or (any(target.iterdir()) and not is_mapped(target))
-    ):
-        raise UnwritablePathError(f"{target} holds other files. Choose an empty or new folder.")
+    check_only(target, {META, *(f"{name}.npy" for name in _ARRAYS)})
     with whole_folder(target) as folder:
         yield folder
 

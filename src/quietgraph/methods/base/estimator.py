@@ -31,7 +31,7 @@ from quietgraph.params import (
     param,
     parameters,
 )
-from quietgraph.rng import derive_seed
+from quietgraph.rng import LARGEST_SEED, derive_seed
 from quietgraph.types import AnyArray, Embeddings, Float32Array, Scores
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Estimator(metaclass=Parameterised):
     # the name share cached embeddings.
     first_stage: ClassVar[str | None] = None
     takes_weights: ClassVar[bool] = False  # whether labels can count differently in training
-    seed: int = param(0, "seed of every random draw", low=0)
+    seed: int = param(0, "seed of every random draw", low=0, high=LARGEST_SEED)
     device: str = param("auto", "where to compute: auto, cpu, cuda, cuda:1, ...")
 
     # What `fit` leaves; there is none of it before.
