@@ -40,6 +40,7 @@ from quietgraph.embed import (
     prototype_loss,
     truncated_nuclear_norm,
 )
+from quietgraph.embed.adam import Adam
 from quietgraph.embed.clusters import lloyd_step, start_clusters
 from quietgraph.embed.contrast_trainer import ContrastTrainer
 from quietgraph.embed.scale.partitions import make_plan
@@ -73,7 +74,14 @@ def make_graph(name: str) -> Graph:
 def ours(graph: Graph) -> Callable[[], None]:
     encoder = GCNEncoder(graph.num_features, WIDTH, WIDTH, generator=torch_generator(0, "init"))
     trainer = ContrastTrainer(graph, encoder, SETTINGS, make_plan(graph, 1, seed=0), "l2")
-    return _stepper(encoder, lambda: trainer.losses(0)["loss"])
+    optimiser = Adam([{"params": encoder.parameters()}], learning_rate=1e-3)  # as in training
+
+    def epoch() -> None:
+        optimiser.zero_grad()
+        trainer.losses(0)["loss"].backward()
+        optimiser.step()
+
+    return epoch
 
 
 def floor(graph: Graph) -> Callable[[], None]:

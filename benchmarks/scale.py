@@ -319,6 +319,7 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=FEATURES, help="of command")
     parser.add_argument("--degree", type=float, default=DEGREE, help="of command")
     parser.add_argument("--labels", type=int, help="of command; one node in a hundred without it")
+    parser.add_argument("--folder", help="of command: where graphs and runs are kept")
     parser.add_argument("--epoch-ns", type=float, default=Cluster.epoch_ns)
     parser.add_argument("--encode-ns", type=float, default=Cluster.encode_ns)
     options = parser.parse_args()

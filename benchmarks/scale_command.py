@@ -3,12 +3,14 @@
     python benchmarks/scale.py command --sizes 1000000 [--methods gcl-lr-attention,quiet]
 
 Training, embedding, classifying, suspects and report are all in the figures. A third of the given
-labels is wrong. The graph is written once as `.npz` and converted by `quietgraph convert`.
+labels is wrong. The graph is written once as `.npz` and converted by `quietgraph convert`; with
+`--folder` it is kept there and used again.
 """
 
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,10 +29,11 @@ def show_command(options: argparse.Namespace) -> None:
     print("| method | processor s | times the first | wall s | peak MB | test accuracy |")
     print("|---|---|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory(prefix="quietgraph-scale-") as scratch:
-        folder = Path(scratch)
+        folder = Path(options.folder or scratch) / str(size)
         classes, labels = _convert(size, options, folder)
         base = None
         for method in options.methods.split(","):
+            shutil.rmtree(folder / method, ignore_errors=True)
             row = _fit(folder, method, options)
             base = base or row["cpu"]
             hits = _accuracy(folder / method, classes, labels)
@@ -53,6 +56,10 @@ def draw_labels(drawn: LabelledGraph, count: int) -> np.ndarray:
 
 
 def _convert(size: int, options: argparse.Namespace, folder: Path) -> tuple[np.ndarray, np.ndarray]:
+    if (folder / "truth.npz").is_file():
+        kept = np.load(folder / "truth.npz")
+        return kept["classes"], kept["labels"]
+    folder.mkdir(parents=True, exist_ok=True)
     drawn = block_model(
         size,
         num_classes=CLASSES,
@@ -67,6 +74,7 @@ def _convert(size: int, options: argparse.Namespace, folder: Path) -> tuple[np.n
     np.savez(folder / "graph.npz", x=features, edge_index=edges, y=labels)
     _run(["convert", str(folder / "graph.npz"), str(folder / "graph")], threads=1)
     (folder / "graph.npz").unlink()
+    np.savez(folder / "truth.npz", classes=drawn.classes, labels=labels)
     return drawn.classes, labels
 
 

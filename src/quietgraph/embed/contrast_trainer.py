@@ -13,6 +13,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from quietgraph.embed.clusters import cluster_means
+from quietgraph.embed.fused import (
+    LEAST_TEMPERATURE,
+    contrast_costs,
+    energy_beyond,
+    unit_energy_beyond,
+    unit_rows,
+)
 from quietgraph.embed.losses import info_nce, leading_eigenvectors, prototype_loss
 from quietgraph.embed.scale.partition_loader import Partition, PartitionLoader
 from quietgraph.embed.scale.partition_memory import GramMemory, PrototypeMemory
@@ -22,6 +29,7 @@ from quietgraph.graph import Graph
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings
 
+_LEAST_NORM = 1e-6  # rows of a view that are shorter count as zero
 _WHOLE = 4096  # anchors whose similarities are held at once: 64 MB, and half the time of blocks
 
 
@@ -47,7 +55,7 @@ class ContrastSettings:
 
 @dataclass(frozen=True, eq=False)
 class _Encoded:
-    """The embeddings of one partition in the two views of a step, of its anchors alone."""
+    """Unit rows of one partition in the two views of a step, of its anchors alone."""
 
     partition: Partition
     anchors: Tensor | None  # None: all nodes
@@ -92,7 +100,7 @@ class ContrastTrainer:
         printed = settings.prototype_target == "embeddings"
         with torch.set_grad_enabled(settings.rank_weight > 0 or printed):
             rows = {one.partition.number: self._encode_whole(one.partition) for one in seen}
-        units = {each: F.normalize(whole, dim=1) for each, whole in rows.items()}
+        units = {each: F.normalize(whole.detach(), dim=1) for each, whole in rows.items()}
         started = self._initialise(rows)
         if settings.prototype_weight > 0 and settings.prototype_target == "embeddings":
             values["prototypes"] = _mean(
@@ -101,11 +109,11 @@ class ContrastTrainer:
             values["loss"] = values["loss"] + settings.prototype_weight * values["prototypes"]
         elif settings.prototype_weight > 0:
             if not started:
-                self.prototypes.step(group, {each: one.detach() for each, one in units.items()})
+                self.prototypes.step(group, units)
             values["prototypes"] = _mean([self._prototype_loss(one) for one in seen])
             values["loss"] = values["loss"] + settings.prototype_weight * values["prototypes"]
         if settings.rank_weight > 0:
-            values["rank"] = self._rank_loss(rows if settings.rank_scale == "sum" else units)
+            values["rank"] = self._rank_loss(rows, units)
             values["loss"] = values["loss"] + settings.rank_weight * values["rank"]
         return values
 
@@ -142,7 +150,8 @@ class ContrastTrainer:
         views = []
         for rates in self.rates:
             view = draw_view(partition.structure, width, rates, generator=stream)
-            views.append(self.synchronised(partition.features, view, anchors))
+            rows = self.synchronised(partition.features, view, anchors)
+            views.append(unit_rows(rows, least=_LEAST_NORM))
         return _Encoded(partition, anchors, views)
 
     def score(self) -> float:
@@ -159,7 +168,8 @@ class ContrastTrainer:
                 for rates in self.rates
             ]
             seen = [self.encoder(partition.features, view, nodes) for view in views]
-            losses.append(self._contrast(_Encoded(partition, nodes, seen)))
+            unit = [unit_rows(rows, least=_LEAST_NORM) for rows in seen]
+            losses.append(self._contrast(_Encoded(partition, nodes, unit)))
         return -float(_mean(losses))
 
     def _divide(self, number: int, num_nodes: int) -> tuple[Tensor, Tensor]:
@@ -188,13 +198,11 @@ class ContrastTrainer:
 
     def _contrast(self, seen: _Encoded) -> Tensor:
         first, second = seen.views
-        settings = self.settings
+        temperature, intra_view = self.settings.temperature, self.settings.intra_view
+        if len(first) <= _WHOLE and not intra_view and temperature >= LEAST_TEMPERATURE:
+            return contrast_costs(first, second, temperature) / (2 * len(first))
         return info_nce(
-            first,
-            second,
-            temperature=settings.temperature,
-            intra_view=settings.intra_view,
-            block_size=_WHOLE,
+            first, second, temperature=temperature, intra_view=intra_view, block_size=_WHOLE
         )
 
     def _prototype_loss(self, seen: _Encoded) -> Tensor:
@@ -205,7 +213,7 @@ class ContrastTrainer:
             own = own if seen.anchors is None else own[seen.anchors]
             costs += [
                 prototype_loss(
-                    F.normalize(view, dim=1),
+                    view,
                     level.prototypes,
                     own,
                     temperature=self.settings.prototype_temperature,
@@ -214,19 +222,20 @@ class ContrastTrainer:
             ]
         return _mean(costs)
 
-    def _rank_loss(self, rows: dict[int, Embeddings]) -> Tensor:
+    def _rank_loss(self, rows: dict[int, Embeddings], units: dict[int, Embeddings]) -> Tensor:
         """Energy outside the leading directions of the whole Gram matrix, for some partitions."""
-        for number, one in rows.items():
+        is_sum = self.settings.rank_scale == "sum"
+        for number, one in (rows if is_sum else units).items():
             self.gram.refresh(number, one)
         total, size = self.gram.total(), self.plan.num_nodes
         rank = math.ceil(self.settings.rank_ratio * min(size, len(total)))
         leading = leading_eigenvectors(total, rank)
         costs = []
-        for one in rows.values():
-            beyond = one.square().sum() - (one @ leading).square().sum()
-            # A partition stands for all nodes: of a sum it estimates its fraction.
-            is_sum = self.settings.rank_scale == "sum"
-            costs.append(beyond * (size / len(one)) if is_sum else beyond / len(one))
+        for number, one in rows.items():
+            if is_sum:  # A partition stands for all nodes: of a sum it estimates its fraction.
+                costs.append(energy_beyond(one, leading) * (size / len(one)))
+            else:
+                costs.append(unit_energy_beyond(one, units[number], leading) / len(one))
         return _mean(costs)
 
     def _initialise(self, rows: dict[int, Embeddings]) -> bool:

@@ -6,6 +6,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from quietgraph.eigen import eigen
+from quietgraph.embed.fused import energy_beyond
 from quietgraph.types import Embeddings, Scalar
 
 _BLOCK = 2048
@@ -99,7 +100,7 @@ def truncated_nuclear_norm(embeddings: Embeddings, rank: int) -> Scalar:
     """
     gram = embeddings.detach().T @ embeddings.detach()
     leading = leading_eigenvectors(gram, rank)
-    return embeddings.square().sum() - (embeddings @ leading).square().sum()
+    return energy_beyond(embeddings, leading)
 
 
 def leading_eigenvectors(gram: Tensor, rank: int) -> Tensor:

@@ -7,6 +7,7 @@ import torch
 import quietgraph as qg
 from quietgraph.classify import smoothing
 from quietgraph.embed.scale import node_sample
+from quietgraph.methods.base.assessment import asked_nodes
 from quietgraph.methods.low_rank import encoder, large_features
 from quietgraph.methods.quiet import features, node_features
 from quietgraph.methods.quiet.features import base_rows, prepare_features
@@ -68,6 +69,38 @@ def test_a_sample_of_the_nodes_is_enough_to_learn_from(blocks) -> None:
     assert hits[1] > hits[0] - 0.03
     assert len(again.suspects()) == (labels >= 0).sum()
     np.testing.assert_allclose(again.predict_proba(graph), again.predict_proba(), atol=1e-4)
+
+
+@pytest.mark.parametrize("method", ["quiet", "gcl-lrr", "gcl-lr-attention"])
+def test_folds_of_a_large_graph_score_labelled_and_drawn_nodes_alone(
+    blocks, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    graph, labels, _ = drawn()
+    blocks(10_000)
+    monkeypatch.setattr("quietgraph.methods.low_rank.attribute_branch.WHOLE_UP_TO", 0)
+    monkeypatch.setattr(node_features, "sample_nodes", lambda size, *_, **__: torch.arange(size))
+    monkeypatch.setattr(features, "sample_nodes", lambda size, *_, **__: torch.arange(size))
+    every = qg.get_method(method)(epochs=5).fit(graph, labels)
+    every.quality()
+    monkeypatch.setattr(node_sample, "MOST_NODES", 100)
+    some = qg.get_method(method)(epochs=5).fit(drawn()[0], labels)
+    learner, sizes = some._fold_learner(), []
+
+    def fold(task):
+        scores = learner(task)
+        sizes.append(len(scores))
+        return scores
+
+    monkeypatch.setattr(type(some), "_fold_learner", lambda _: fold)
+    some.quality()
+    known = labels >= 0
+    assert sizes == [len(asked_nodes(some.task_))] * 5
+    assert known.sum() < sizes[0] < 400
+    assert not some.out_of_fold_[~known].any()
+    # Margins of a sample scale the scores a little otherwise; their order stays.
+    np.testing.assert_allclose(some.out_of_fold_, every.out_of_fold_, atol=0.05)
+    same = some.out_of_fold_.argmax(axis=1) == every.out_of_fold_.argmax(axis=1)
+    assert same[known].all()
 
 
 def test_candidates_of_a_large_graph_learn_from_labelled_and_drawn_nodes(

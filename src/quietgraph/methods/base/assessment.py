@@ -22,6 +22,7 @@ from quietgraph.classify.label_issues.suspects import (
 )
 from quietgraph.classify.quality import Quality, assess_quality
 from quietgraph.embed.scale.node_rows import node_rows
+from quietgraph.embed.scale.node_sample import sample_nodes
 from quietgraph.graph import CSR, Graph
 from quietgraph.methods.base.reach import count_unreached
 from quietgraph.methods.base.task import Task
@@ -75,6 +76,37 @@ def pool_votes(
     labels = task.labels.masked_fill(task.is_verified(torch.ones_like(task.train)), UNKNOWN)
     known = labels if (labels != UNKNOWN).any() else task.labels
     return Evidence(pooled, estimate_noise(pooled, known))
+
+
+def asked_nodes(task: Task) -> Tensor | None:
+    """Return the nodes that a fold must score: labelled and drawn ones of a large graph.
+
+    None: all, which are few.
+    """
+    size = task.graph.num_nodes
+    drawn = sample_nodes(size, task.seed, device=task.labels.device)
+    if len(drawn) == size:
+        return None
+    known = (task.labels != UNKNOWN).nonzero().squeeze(1)
+    asked: Tensor = torch.unique(torch.cat([known, drawn]))
+    return asked
+
+
+def rows_of_labelled(scores: Scores, asked: Tensor | None, task: Task) -> Scores:
+    """Return scores by row of the task; where some nodes were asked, of the labelled ones alone.
+
+    Args:
+        scores: Of the nodes asked, or of all.
+        asked: Of `asked_nodes` [nodes].
+        task: Of all nodes, or of some.
+    """
+    if asked is None:
+        return scores if task.nodes is None else scores[task.nodes]
+    known = (task.labels != UNKNOWN).nonzero().squeeze(1)
+    nodes = known if task.nodes is None else task.nodes[known]
+    rows = scores.new_zeros(len(task.labels), scores.shape[1])
+    rows[known] = scores[torch.searchsorted(asked, nodes)]
+    return rows
 
 
 def validation_calibration(scores: Scores, task: Task) -> Calibration:

@@ -29,11 +29,13 @@ from quietgraph.data.labels import check_mask
 from quietgraph.diagnose import Diagnosis, diagnose_embedding
 from quietgraph.methods.base.assessment import (
     Evidence,
+    asked_nodes,
     assess,
     calibrated,
     gather_evidence,
     out_of_fold_calibration,
     pool_votes,
+    rows_of_labelled,
 )
 from quietgraph.methods.base.cache import Embedded
 from quietgraph.methods.base.checks import solvable
@@ -236,20 +238,25 @@ class LabelIssues(Estimator):
         predict differently. Scores of every fold have the mean margin of the whole fit: another
         penalty or number of epochs, chosen on fewer labels, changes their scale but hardly their
         order. The task is that of the fit, or of some nodes with all labelled ones among them.
+        Of a large graph, margins and differences are those of labelled and drawn nodes.
         """
-        fold_scores, margin = self._fold_learner(), margin_of_nodes(self.scores_)
+        fold_scores, asked = self._fold_learner(), asked_nodes(self.task_)
+        whole, unlabelled = self.scores_, self.task_.labels == UNKNOWN
+        if asked is not None:
+            whole, unlabelled = whole[asked], unlabelled[asked]
+        margin = margin_of_nodes(whole)
         done, differ = itertools.count(), list[float]()
-        asked = slice(None) if task.nodes is None else task.nodes
-        unlabelled = self.task_.labels == UNKNOWN
 
         def learn(labels: Labels) -> Scores:
             seen = task.spread(labels)
             with step_of("folds for quality", next(done), FOLDS):
                 hidden = self.task_.without(seen == UNKNOWN)
-                scores = fold_scores(replace(hidden, labels=seen)).cpu()
+                scores = fold_scores(replace(hidden, labels=seen, asked=asked)).cpu()
+            if asked is not None and len(scores) > len(asked):  # by a method that scores all
+                scores = scores[asked]
             if unlabelled.any():
-                differ.append(fraction_differing(scores, self.scores_, unlabelled))
-            return scores[asked] * (margin / margin_of_nodes(scores))
+                differ.append(fraction_differing(scores, whole, unlabelled))
+            return rows_of_labelled(scores * (margin / margin_of_nodes(scores)), asked, task)
 
         draws = torch_generator(task.seed, "folds")
         found = out_of_fold(task.labels, learn, task.num_classes, generator=draws)

@@ -28,6 +28,7 @@ class Task:
     is_fold: bool = False  # some labels are hidden to be predicted out of fold
     weights: Tensor | None = None  # how much a label counts [nodes]; None: all alike
     nodes: Tensor | None = None  # which nodes of the graph the rows are; None: all
+    asked: Tensor | None = None  # nodes whose scores are enough, ascending; None: all
 
     @property
     def train_labels(self) -> Labels:

@@ -65,6 +65,11 @@ def classifier_rows(
     return smooth_in_blocks(graph.adjacency, rows, pagerank_weights(steps), out=out)
 
 
+def asked_rows(rows: Embeddings, task: Task) -> Embeddings:
+    """Return the rows of a large graph that the task asks for, all of a small one [rows, dim]."""
+    return rows[task.asked] if task.asked is not None and is_large(rows) else rows
+
+
 def linear_scores(
     rows: Embeddings,
     features: Callable[[Embeddings, dict[str, Tensor]], Tensor],

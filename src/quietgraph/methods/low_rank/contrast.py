@@ -21,6 +21,7 @@ from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.task import Fitted, Task
 from quietgraph.methods.base.two_stage import Decision, fit_two_stages
 from quietgraph.methods.low_rank.classifier_rows import (
+    asked_rows,
     classifier_rows,
     count_propagations,
     linear_scores,
@@ -253,7 +254,7 @@ class LowRankContrast(NodeClassifier):
         # All processes score by the classifier of the first one, whatever their rounding.
         state = current_world().agree({**state, "weight": fit.weight, "bias": bias})
         name, made = "fold scores" if task.is_fold else "scores", None if large else features
-        scores = linear_scores(rows, self._features, state, name, made)
+        scores = linear_scores(asked_rows(rows, task), self._features, state, name, made)
         notes = {self.classifier: fit.chosen, "validation_accuracy": fit.validation_accuracy}
         return Decision(scores, state, notes)
 
@@ -266,8 +267,7 @@ class LowRankContrast(NodeClassifier):
         embeddings = torch.from_numpy(self.embeddings_)
         if self.loaded_ or is_large(embeddings):
             return None
-        state, graph = self.state_, self.task_.graph
-        return self._features(self._rows(embeddings, graph, state), state)
+        return self._features(self._rows(embeddings, self.task_.graph, self.state_), self.state_)
 
     def _rows(self, embeddings: Embeddings, graph: Graph, state: dict[str, Tensor]) -> Embeddings:
         steps = int(state["smoothing"])

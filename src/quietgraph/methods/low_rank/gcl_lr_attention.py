@@ -68,7 +68,8 @@ class GCLLRAttention(LowRankContrast):
         branch = embedded.once(
             "attribute branch", lambda: prepare_branch(self, task.graph, task.seed)
         )
-        return add_branch(self, alone._decide(embedded, task), branch, task)
+        learned = alone._decide(embedded, replace(task, asked=None))  # the branch scores all nodes
+        return add_branch(self, learned, branch, task)
 
     def classifier_features(self) -> Tensor | None:
         """Return what the linear classifier saw of every node of `fit` [nodes, features]."""

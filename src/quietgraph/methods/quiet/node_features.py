@@ -56,11 +56,20 @@ class NodeFeatures:
         nodes = torch.unique(torch.cat([known, others]))
         return LearningRows(self, nodes), task.on(nodes)
 
-    def scored(self, score: Callable[[dict[str, Tensor]], Scores]) -> Scores:
-        """Return what a function of features by kind gives for all nodes [nodes, classes]."""
+    def scored(
+        self, score: Callable[[dict[str, Tensor]], Scores], asked: Tensor | None = None
+    ) -> Scores:
+        """Return what a function of features by kind gives for all nodes [nodes, classes].
+
+        Args:
+            score: The function.
+            asked: The nodes of a large graph that are enough.
+        """
         if self._whole is not None:
             return score(self._whole)
-        return in_blocks(lambda rows: score(LearningRows(self, rows)), self.graph.num_nodes)
+        if asked is None:
+            return in_blocks(lambda rows: score(LearningRows(self, rows)), self.graph.num_nodes)
+        return in_blocks(lambda rows: score(LearningRows(self, asked[rows])), len(asked))
 
     def rows(self, nodes: slice | Tensor) -> dict[str, Tensor]:
         """Return the rows of some nodes that `features_by_kind` takes."""

@@ -138,7 +138,8 @@ class Quiet(NodeClassifier):
             "features", lambda: NodeFeatures(rows, graph, state, encoder=self.encoder)
         )
         ensemble, notes = self._fit_ensemble(*features.to_learn_from(task))
-        return Decision(features.scored(ensemble.scores), ensemble.to_tensors(), notes)
+        scores = features.scored(ensemble.scores, task.asked)
+        return Decision(scores, ensemble.to_tensors(), notes)
 
     def _fit_ensemble(
         self, features: LearningRows, task: Task
