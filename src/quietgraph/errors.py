@@ -37,13 +37,17 @@ class DataNotFoundError(QuietgraphError):
 
 
 class UnknownNameError(QuietgraphError, KeyError):
-    """A name that is not in a registry; the message offers the nearest one."""
+    """A name that is not in a registry; the message offers the nearest one.
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    `where` is the place of a file that has the name.
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str = "") -> None:
         names = sorted(known)
         nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
         hint = f"Did you mean '{nearest[0]}'?" if nearest else f"Known: {', '.join(names)}."
-        self.sentence = f"there is no {kind} '{name}'. {hint}"
+        place = f"{where}: " if where else ""
+        self.sentence = f"{place}there is no {kind} '{name}'. {hint}"
         super().__init__(self.sentence)
 
     def __str__(self) -> str:  # KeyError would show the quoted repr

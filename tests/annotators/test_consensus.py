@@ -98,6 +98,9 @@ def test_a_model_learns_from_annotations_and_keeps_them(
     model.save(tmp_path / "model")
     again = qg.load_model(tmp_path / "model")
     pd.testing.assert_frame_equal(again.annotators(), model.annotators())
+    pd.testing.assert_frame_equal(again.disagreements(), model.disagreements())
+    pd.testing.assert_frame_equal(again.consensus(), model.consensus())
+    assert model.consensus()["probability"].is_monotonic_increasing
 
 
 def test_consensus_labels_count_by_their_probability(crowd: tuple[Observation, Reference]) -> None:

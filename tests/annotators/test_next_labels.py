@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import quietgraph as qg
-from command_line import printed, refused
+from command_line import call, printed, refused
 from quietgraph.annotators.next_labels import choose_nodes, next_labels
 from quietgraph.data.datasets import load_benchmark
 from quietgraph.data.noise import apply_noise
@@ -140,4 +140,8 @@ def test_the_command_line_writes_a_table_that_fit_takes_back(tmp_path: Path) -> 
     assert given["Ann"] == 20  # of nodes without a label too
     verified = printed(*fit, "--verified", path, "--out", tmp_path / "sure")
     assert "report" in verified
+    named = ("label", "next", tmp_path / "run", "--out", tmp_path / "other.csv", "--annotator")
+    assert "new annotator; '2 (spammer)' has answered" in " ".join(
+        call(*named, "2 (Spammer)").stderr.split()
+    )
     assert "no run folder" in str(refused("label", "next", tmp_path))

@@ -151,6 +151,10 @@ def test_the_way_from_a_table_to_annotations_on_the_command_line(tmp_path: Path)
     )
     assert "1 answers, 1 without a class" in said
     assert pd.read_csv(tmp_path / "llm.csv")["label"].tolist() == ["u"]
+    (tmp_path / "some.csv").write_text("node\na\nzz\n")
+    assert "the node 'zz' of" in str(refused(*words))
+    (tmp_path / "some.csv").write_text("node\nzz\n")
+    assert "no node of" in str(refused(*words))
     assert "no column 'body'" in str(refused("label", "prompt", tmp_path, "--text", "body"))
     assert "no provider 'open'" in str(
         refused("label", "prompt", tmp_path, "--text", "title", "--provider", "open")

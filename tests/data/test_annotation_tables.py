@@ -40,6 +40,13 @@ def test_several_files_are_joined_and_equal_answers_count_once(tmp_path: Path) -
     assert both.names == ("ann", "bob")
 
 
+def test_a_file_that_nobody_filled_in_is_named_though_others_hold_answers(tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text(LONG)
+    (tmp_path / "next.csv").write_text("node,annotator,label\np3,ann,\n")
+    with pytest.raises(QuietgraphError, match=r"next\.csv holds no answer\. Fill in"):
+        read_annotations([tmp_path / "one.csv", tmp_path / "next.csv"], IDS)
+
+
 def test_rankings_and_confidences_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "llm.csv"
     path.write_text("node,annotator,ranking,confidence\np1,llm,cat > dog,0.8\np2,llm,dog,\n")
@@ -49,7 +56,9 @@ def test_rankings_and_confidences_are_kept(tmp_path: Path) -> None:
     assert read.confidences.tolist() == pytest.approx([0.8, float("nan")], nan_ok=True)
 
 
-@pytest.mark.parametrize("ranking", ["3 1", "3 > 1", "3|1", "[3, 1]", "3;1", [3, 1], "3 1 3"])
+@pytest.mark.parametrize(
+    "ranking", ["3 1", "3 > 1", "3|1", "[3, 1]", "['3', '1']", "3;1", [3, 1], "3 1 3"]
+)
 def test_rankings_are_written_in_many_ways(ranking: Any) -> None:
     table = pd.DataFrame({"node": [0], "annotator": ["llm"], "ranking": [ranking]})
     assert read_annotations(table, [0], [1, 2, 3]).ranks.tolist() == [[1, 3, 0]]

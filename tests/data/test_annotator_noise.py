@@ -3,13 +3,14 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from quietgraph.data.datasets import load_benchmark
 from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import parse_noise
-from quietgraph.errors import QuietgraphError
+from quietgraph.errors import InvalidLabelsError, InvalidParameterError, QuietgraphError
 
 
 @pytest.mark.parametrize("rate", [0.2, 0.35])
@@ -90,3 +91,27 @@ def test_the_labels_of_a_language_model_for_cora(data_root: Path) -> None:
     observed = apply_noise(clean, parse_noise(f"labels:{path}"), seed=0)
     wrong = reference.wrong(observed).float().sum() / observed.known.sum()
     assert float(wrong) == pytest.approx(0.334, abs=0.001)
+
+
+def test_answers_of_a_file_are_the_annotations_of_labelled_nodes(tmp_path: Path) -> None:
+    clean, reference = load_benchmark("sbm")
+    inside, outside = (
+        torch.nonzero(mask)[:3, 0].tolist() for mask in (clean.split.labelled, clean.split.test)
+    )
+    names = [str(name) for name in clean.classes]
+    table = pd.DataFrame({"node": inside + outside, "annotator": "ann", "label": names[0]})
+    table["ranking"] = [[names[0], names[1]]] * len(table)
+    table.to_parquet(tmp_path / "crowd.parquet")
+    setting = parse_noise(f"annotations:{tmp_path / 'crowd.parquet'}")
+    seen = apply_noise(clean, setting, seed=0, reference=reference)
+    assert seen.annotations is not None
+    assert sorted(seen.annotations.nodes.tolist()) == sorted(inside)
+    assert seen.annotations.ranks[:, 1].tolist() == [1, 1, 1]
+    assert torch.equal(torch.nonzero(seen.known)[:, 0], torch.tensor(sorted(inside)))
+    assert parse_noise(str(setting)) == setting
+    table.assign(label=names[1], ranking=None).to_parquet(tmp_path / "crowd.parquet")
+    with pytest.raises(InvalidParameterError, match="has changed"):
+        parse_noise(str(setting))
+    table.iloc[3:].to_csv(tmp_path / "test.csv", index=False)
+    with pytest.raises(InvalidLabelsError, match=r"no answer of .*test\.csv is about a training"):
+        apply_noise(clean, parse_noise(f"annotations:{tmp_path / 'test.csv'}"), seed=0)

@@ -70,7 +70,7 @@ def labels_with_noise_everywhere(
 
     Annotators and files label the labelled nodes alone; the true classes stand elsewhere.
     """
-    if setting.kind in {"annotator", "labels"}:
+    if setting.kind in {"annotator", "annotators", "labels", "annotations"}:
         known = observation.split.labelled
         clean = replace(observation, codes=torch.where(known, reference.codes, UNKNOWN))
         observed = apply_noise(clean, setting, seed=seed, reference=reference).codes

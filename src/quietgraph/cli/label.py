@@ -13,12 +13,12 @@ from quietgraph.cli.console import say, tell
 from quietgraph.cli.outputs import checked_output, free_file
 from quietgraph.cli.reading import split_pairs
 from quietgraph.data.datasets import DATASETS, load_benchmark
-from quietgraph.errors import InvalidParameterError, UnreadableFileError
+from quietgraph.errors import InvalidParameterError, UnknownNameError, UnreadableFileError
 from quietgraph.files import write_file
 from quietgraph.graph.io.labels import LABEL_NAMES
 from quietgraph.graph.io.node_table import read_node_table
 from quietgraph.graph.io.raw import id_key
-from quietgraph.methods import load_model
+from quietgraph.methods import NodeClassifier, load_model
 from quietgraph.report.run_files import (
     PREDICTIONS_FILE,
     SAMPLE_FILE,
@@ -54,6 +54,7 @@ def choose(
     ids = _node_ids(table, len(model.scores_))
     prices = {name: _price(value) for name, value in split_pairs("--cost", costs).items()}
     among = _open_nodes(run_dir, facts, ids, data_root)
+    _note_new_name(annotator, model)
     asked = model.next_labels(budget, annotator=annotator, costs=prices, among=among)
     target = free_file(run_dir / "next_labels.csv") if out is None else out
     path = write_table(asked.assign(node=ids[asked["node"]]), target)
@@ -90,17 +91,16 @@ def prompt(
             "or a table."
         )
     key = id_column or str(table.columns[0])
+    named = _names(classes) or _label_names(table)
     if nodes is not None:
         wanted = read_node_table(nodes)
         if wanted is None or "node" not in wanted.columns:
             raise UnreadableFileError(f"{nodes} must be a table with a column node.")
-        table = table[table[key].isin({id_key(node) for node in wanted["node"]})]
-        if table.empty:
-            raise UnreadableFileError(f"no node of {nodes} is in {source}. Check the ids.")
+        table = _rows_of(table, key, [id_key(node) for node in wanted["node"]], nodes, source)
     lines = list(
         batch_lines(
             table,
-            _names(classes) or _label_names(table),
+            named,
             id_column=key,
             text_columns=_names(text),
             provider=provider,
@@ -110,7 +110,8 @@ def prompt(
     write_file(checked_output(out, source, nodes), "".join(f"{line}\n" for line in lines))
     words = f"{len(lines):,} prompts for {provider}: {out}"
     tell(words, {"prompts": len(lines), "provider": provider, "file": out}, as_json=as_json)
-    say("upload them as a batch, then: quietgraph label answers RESULTS.jsonl --classes ...")
+    command = f"quietgraph label answers RESULTS.jsonl --classes {shlex.quote(','.join(named))}"
+    say(f"upload them as a batch, then: {escape(command)}")
 
 
 def answers(*, file: Path, classes: str, annotator: str | None, out: Path, as_json: bool) -> None:
@@ -150,6 +151,36 @@ def _open_nodes(run_dir: Path, facts: RunFacts, ids: AnyArray, data_root: str | 
     if (run_dir / VERIFIED_FILE).is_file():
         among &= ~read_decisions(run_dir / VERIFIED_FILE).verified(ids)
     return among
+
+
+def _note_new_name(annotator: str | None, model: NodeClassifier) -> None:
+    """Say so where a new annotator may be a known one, written otherwise."""
+    known = () if model.consensus_ is None else model.consensus_.answers.names
+    if annotator is None or annotator in known:
+        return
+    alike = [name for name in known if name.strip().lower() == annotator.strip().lower()]
+    if alike:
+        say(
+            f"[yellow]note:[/] '{escape(annotator)}' counts as a new annotator; "
+            f"'{escape(alike[0])}' has answered before"
+        )
+
+
+def _rows_of(
+    table: pd.DataFrame, key: str, wanted: list[str], nodes: Path, source: Path
+) -> pd.DataFrame:
+    """Return the rows of some nodes; one that the table does not have is refused."""
+    if key not in table.columns:
+        raise UnknownNameError("column", key, map(str, table.columns))
+    known = {*table[key]}
+    unknown = [node for node in wanted if node not in known]
+    if len(unknown) == len(wanted):
+        raise UnreadableFileError(f"no node of {nodes} is in {source}. Check the ids.")
+    if unknown:
+        raise UnreadableFileError(
+            f"the node '{unknown[0]}' of {nodes} is not in {source}. Check the ids."
+        )
+    return table[table[key].isin(wanted)]
 
 
 def _price(text: str) -> float:

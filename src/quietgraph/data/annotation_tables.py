@@ -1,17 +1,16 @@
 """Annotations from files, tables and matrices, checked: every mistake is one sentence."""
 
-import json
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
-from quietgraph.data.annotations import Annotations, plain_ranks
+from quietgraph.data.annotation_cells import cell_text, is_empty, parse_ranking
+from quietgraph.data.annotations import COLUMNS, Annotations, plain_ranks
+from quietgraph.data.sources import find_label_file
 from quietgraph.errors import InvalidLabelsError, UnknownNameError
-from quietgraph.graph.io.cells import MISSING_WORDS
 from quietgraph.graph.io.labels import class_values
 from quietgraph.graph.io.limits import budget_of
 from quietgraph.graph.io.raw import id_key
@@ -25,7 +24,6 @@ _NAMES: Final = {
     "confidence": ("confidence", "probability"),
     "ranking": ("ranking",),
 }
-_SEPARATORS: Final = re.compile(r"\s*[>|;]\s*")
 
 
 def read_annotations(
@@ -50,9 +48,18 @@ def read_annotations(
     sources = (
         list(source) if many and isinstance(source[0], str | Path | pd.DataFrame) else [source]
     )
-    tables = [_long_table(one, node_ids) for one in sources]
-    where = ", ".join(str(one) for one in sources if isinstance(one, str | Path)) or "annotations"
-    return _checked(pd.concat(tables, ignore_index=True), where, node_ids, classes)
+    tables = [_answered(_long_table(one, node_ids), _words(one)) for one in sources]
+    return _checked(pd.concat(tables, ignore_index=True), node_ids, classes)
+
+
+def answer_rows(path: str | Path) -> tuple[tuple[str, ...], ...]:
+    """Return the rows of a file of answers as text, in the order of `COLUMNS`.
+
+    A path that leads nowhere is looked for in `real-noise/` of the data folder.
+    """
+    table = _long_table(find_label_file(path), ())
+    cells = [[cell_text(value) for value in table[name]] for name in COLUMNS]
+    return tuple(zip(*cells, strict=True))
 
 
 def _long_table(source: object, node_ids: Sequence[object] | AnyArray) -> pd.DataFrame:
@@ -125,23 +132,33 @@ def _of_wide(frame: pd.DataFrame, node: object, where: str) -> pd.DataFrame:
     return pd.DataFrame(columns).assign(confidence=None, ranking=None, source=where)
 
 
+def _answered(table: pd.DataFrame, where: str) -> pd.DataFrame:
+    """Return the rows with an answer, rankings as lists; a table without one is refused."""
+    rankings = [parse_ranking(cell) for cell in table["ranking"]]
+    labels = [
+        ranking[0] if is_empty(label) and ranking else label
+        for label, ranking in zip(table["label"], rankings, strict=True)
+    ]
+    there = np.array([not is_empty(label) for label in labels], dtype=bool)
+    if not there.any():
+        raise InvalidLabelsError(f"{where} holds no answer. Fill in labels of some nodes.")
+    parsed = {
+        name: pd.Series(cells, table.index, object)
+        for name, cells in (("label", labels), ("ranking", rankings))
+    }
+    return table.assign(**parsed)[there]
+
+
+def _words(source: object) -> str:
+    return str(source) if isinstance(source, str | Path) else "annotations"
+
+
 def _checked(
     table: pd.DataFrame,
-    where: str,
     node_ids: Sequence[Any] | AnyArray,
     classes: Sequence[Any] | AnyArray | None,
 ) -> Annotations:
-    rankings = [_ranking(cell) for cell in table["ranking"]]
-    labels = [
-        ranking[0] if _is_empty(label) and ranking else label
-        for label, ranking in zip(table["label"], rankings, strict=True)
-    ]
-    there = np.array([not _is_empty(label) for label in labels], dtype=bool)
-    if not there.any():
-        raise InvalidLabelsError(f"{where} holds no answer. Fill in labels of some nodes.")
-    table = table[there].reset_index(drop=True)
-    labels = [label for label, kept in zip(labels, there, strict=True) if kept]
-    rankings = [ranking for ranking, kept in zip(rankings, there, strict=True) if kept]
+    labels, rankings = table["label"].tolist(), table["ranking"].tolist()
     named = [name for ranking in rankings for name in ranking]
     values = _class_array([*labels, *named], classes)
     codes = {id_key(name): code for code, name in enumerate(values)}
@@ -178,7 +195,7 @@ def _class_array(labels: Sequence[object], classes: Sequence[object] | AnyArray 
 
 
 def _names(table: pd.DataFrame) -> AnyArray:
-    names = [("" if _is_empty(name) else id_key(name).strip()) for name in table["annotator"]]
+    names = [("" if is_empty(name) else id_key(name).strip()) for name in table["annotator"]]
     for row, name in enumerate(names):
         if not name:
             raise InvalidLabelsError(
@@ -193,9 +210,10 @@ def _positions(table: pd.DataFrame, node_ids: Sequence[object] | AnyArray) -> An
     nodes = places.get_indexer(pd.Index(keys, dtype=object))
     unknown = np.flatnonzero(nodes < 0)
     if len(unknown):
+        more = f" ({len(unknown)} such answers)" if len(unknown) > 1 else ""
         raise InvalidLabelsError(
             f"{_place(table, unknown[0])} is about the node '{keys[unknown[0]]}', which is not in "
-            f"the graph ({len(unknown)} such answers). Check the ids."
+            f"the graph{more}. Check the ids."
         )
     return np.asarray(nodes, dtype=np.int64)
 
@@ -203,7 +221,7 @@ def _positions(table: pd.DataFrame, node_ids: Sequence[object] | AnyArray) -> An
 def _code(codes: Mapping[str, int], label: object, table: pd.DataFrame, row: int) -> int:
     code = codes.get(id_key(label))
     if code is None:
-        raise UnknownNameError(f"class (in {_place(table, row)})", id_key(label), codes)
+        raise UnknownNameError("class", id_key(label), codes, where=_place(table, row))
     return code
 
 
@@ -226,7 +244,7 @@ def _ranks(
 
 
 def _confidences(table: pd.DataFrame) -> AnyArray:
-    cells = [None if _is_empty(cell) else cell for cell in table["confidence"]]
+    cells = [None if is_empty(cell) else cell for cell in table["confidence"]]
     values = pd.to_numeric(pd.Series(cells, dtype=object), errors="coerce").to_numpy(float)
     for row in np.flatnonzero([cell is not None for cell in cells]).tolist():
         if not 0 <= values[row] <= 1:  # also catches NaN
@@ -251,32 +269,6 @@ def _first_answers(
             f"'{names[row]}' on the node '{id_key(table['node'][row])}'. Keep one of the two."
         )
     return np.flatnonzero(~repeated)
-
-
-def _ranking(cell: object) -> list[Any]:
-    """Return the classes of a ranking: a list, JSON, or names between > | ; or spaces."""
-    if isinstance(cell, list | tuple | np.ndarray):
-        return list(cell)
-    if _is_empty(cell):
-        return []
-    text = str(cell).strip()
-    if text.startswith("["):
-        try:
-            return list(json.loads(text))
-        except (ValueError, RecursionError):
-            pass
-    parts: Iterable[str] = _SEPARATORS.split(text)
-    if len(found := [part for part in parts if part]) == 1 and re.fullmatch(r"[\d\s]+", text):
-        return text.split()
-    return list(found)
-
-
-def _is_empty(value: Any) -> bool:
-    if isinstance(value, str):
-        return value.strip().lower() in {*MISSING_WORDS, "-1"}
-    if isinstance(value, list | tuple | np.ndarray):
-        return len(value) == 0
-    return bool(pd.isna(value)) or value == -1
 
 
 def _place(table: pd.DataFrame, row: int) -> str:

@@ -8,15 +8,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse
 import torch
 
+from quietgraph.data.annotation_tables import read_annotations
+from quietgraph.data.annotations import COLUMNS, Annotations
 from quietgraph.data.annotator_noise import annotator_labels, labels_of_file
 from quietgraph.data.attribute_noise import shuffle_attributes
 from quietgraph.data.node_noise import NODE_KINDS, feature_matrix, node_probabilities
 from quietgraph.data.noise_setting import NoiseSetting, Transition, check_rate
 from quietgraph.data.observation import Observation, Reference
-from quietgraph.errors import InvalidParameterError, UnknownNameError
+from quietgraph.errors import InvalidLabelsError, InvalidParameterError, UnknownNameError
 from quietgraph.graph import CSR, Features
 from quietgraph.rng import numpy_generator
 from quietgraph.types import UNKNOWN, AnyArray, Labels, Mask
@@ -48,6 +51,9 @@ def apply_noise(
             graph.features, true, touched, classes, generator=generator
         )
         codes = torch.where(touched, annotations.majority(), codes)
+    elif setting.file_answers is not None:
+        annotations = _answers_of_file(clean, setting, touched)
+        codes = torch.where(touched, annotations.majority(), codes)
     elif setting.kind in {"annotator", "labels"}:
         labels = _observed_labels(clean, setting, reference, generator)
         codes = torch.where(touched, labels, codes)
@@ -67,6 +73,18 @@ def apply_noise(
         )
         graph = graph.with_features(features)
     return replace(clean, graph=graph, codes=codes, annotations=annotations)
+
+
+def _answers_of_file(clean: Observation, setting: NoiseSetting, touched: Mask) -> Annotations:
+    """Return the answers of a file of annotators on the nodes that noise may touch."""
+    table = pd.DataFrame(setting.file_answers, columns=list(COLUMNS))
+    answers = read_annotations(table, clean.node_ids, clean.classes).within(touched)
+    if not len(answers):
+        raise InvalidLabelsError(
+            f"no answer of {setting.matrix_path} is about a training or validation node of "
+            f"{clean.name}. Answer some of these."
+        )
+    return answers
 
 
 def _observed_labels(

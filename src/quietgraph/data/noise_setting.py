@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from quietgraph.data.annotation_tables import answer_rows
 from quietgraph.data.annotator_noise import read_label_file
 from quietgraph.data.crowd import Crowd, parse_crowd
 from quietgraph.errors import InvalidParameterError, UnknownNameError, UnreadableFileError
@@ -29,10 +30,11 @@ LABEL_KINDS: Final = (
     "degree",
     "annotator",
     "annotators",
+    "annotations",
     "custom",
     "labels",
 )
-_FROM_FILE: Final = {"custom": "a transition matrix", "labels": "labels"}
+_FROM_FILE: Final = ("custom", "labels", "annotations")
 _ALIASES: Final = {"uniform": "symmetric", "pair": "asymmetric"}
 _SCOPES: Final = ("all", "train_val")
 _FLAGS: Final = ("train-val", "exact-count", "clean-validation")
@@ -48,12 +50,13 @@ class NoiseSetting:
         scope: Nodes with attribute noise: `all`, or `train_val` for train and validation only.
         exact_count: Flip exactly the expected number of labels in each class.
         clean_validation: Leave the validation labels clean.
-        matrix_path: CSV file of the transition matrix, for the kind `custom`, or of labels, for
-            the kind `labels`.
+        matrix_path: File of the transition matrix, for the kind `custom`, of labels, for the
+            kind `labels`, or of answers of several annotators, for the kind `annotations`.
         attribute_rate: Fraction of each node's feature positions that are shuffled.
         crowd: Simulated annotators, for the kind `annotators`.
         matrix: Its rows, read once, so that the setting means the same on another machine.
         file_labels: Node and label of each row of a file of labels, read once.
+        file_answers: Rows of a file of answers, read once.
     """
 
     kind: str = "none"
@@ -66,6 +69,7 @@ class NoiseSetting:
     crowd: Crowd | None = None
     matrix: tuple[tuple[float, ...], ...] | None = field(init=False, default=None, repr=False)
     file_labels: tuple[tuple[int, str], ...] | None = field(init=False, default=None, repr=False)
+    file_answers: tuple[tuple[str, ...], ...] | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.kind not in LABEL_KINDS:
@@ -76,8 +80,9 @@ class NoiseSetting:
         check_rate(self.attribute_rate, "attribute rate")
         if (self.kind in _FROM_FILE) != (self.matrix_path is not None):
             raise InvalidParameterError(
-                "a file belongs to the noise kinds 'custom' (a transition matrix) and 'labels', "
-                "and only to them. Write custom:PATH.csv or labels:PATH.csv."
+                "a file belongs to the noise kinds 'custom' (a transition matrix), 'labels' and "
+                "'annotations', and only to them. Write custom:PATH.csv, labels:PATH.csv or "
+                "annotations:PATH.csv."
             )
         if (self.kind == "annotators") != (self.crowd is not None):
             raise InvalidParameterError(
@@ -88,6 +93,8 @@ class NoiseSetting:
             raise InvalidParameterError(f"the noise kind '{self.kind}' takes no rate.")
         if self.kind == "labels":
             object.__setattr__(self, "file_labels", read_label_file(str(self.matrix_path)))
+        elif self.kind == "annotations":
+            object.__setattr__(self, "file_answers", answer_rows(str(self.matrix_path)))
         elif self.matrix_path is not None:
             rows = read_transition(self.matrix_path).tolist()
             object.__setattr__(self, "matrix", tuple(tuple(row) for row in rows))
@@ -100,7 +107,8 @@ class NoiseSetting:
         if self.crowd is not None:
             return f"annotators:{self.crowd}"
         if self.kind in _FROM_FILE:
-            content = repr(self.matrix if self.kind == "custom" else self.file_labels)
+            read = {"custom": self.matrix, "labels": self.file_labels}
+            content = repr(read.get(self.kind, self.file_answers))
             digest = hashlib.blake2b(content.encode(), digest_size=4).hexdigest()
             return f"{self.kind}:{self.matrix_path}#{digest}"
         return f"{self.kind}:{_rate_text(self.rate)}"
@@ -122,9 +130,9 @@ def parse_noise(text: str) -> NoiseSetting:
     """Return the setting of a text such as `symmetric:0.4+attribute:0.6+exact-count`.
 
     One label noise (`symmetric`, `asymmetric`, `similarity`, `random`, `instance`, `cluster`,
-    `degree` or `annotator` with a rate, `annotators` with a crowd, `custom` or `labels` with the
-    path of a CSV file) and `attribute` with a rate may be joined by `+`, and so may the flags
-    `train-val`, `exact-count` and `clean-validation`.
+    `degree` or `annotator` with a rate, `annotators` with a crowd, `custom`, `labels` or
+    `annotations` with the path of a file) and `attribute` with a rate may be joined by `+`, and so
+    may the flags `train-val`, `exact-count` and `clean-validation`.
     `pair` is another name for `asymmetric`, `uniform` for `symmetric`.
     """
     values: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""What a reviewer sees of a node: its own columns, and its neighbours with their labels."""
+"""What a reviewer sees of a node: answers, its own columns, its neighbours with their labels."""
 
 import json
 import re
@@ -94,7 +94,18 @@ class Evidence:
         code = int(self.observation.codes[node])
         return None if code == UNKNOWN else str(self.observation.classes[code])
 
+    @cached_property
+    def answers(self) -> AnyArray | None:
+        """Who said what of each node, in words [nodes]; None without annotators."""
+        answers = self.observation.annotations
+        return None if answers is None else answers.in_words()
+
     def _columns(self, node: int) -> list[tuple[str, str]]:
+        if self.answers is not None and self.answers[node]:
+            return [("answers", _cut(self.answers[node], _MAX_TEXT)), *self._own_columns(node)]
+        return self._own_columns(node)
+
+    def _own_columns(self, node: int) -> list[tuple[str, str]]:
         if self.table is None:
             return self._features(node)
         hidden = {self.id_column, self.label_column}

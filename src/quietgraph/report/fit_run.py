@@ -23,6 +23,7 @@ from quietgraph.report.shared_rows import WholeFit
 from quietgraph.types import AnyArray, BoolArray, IntArray
 
 LONGEST_QUEUE: Final = 5_000  # labels to review
+_MOST_PAIRS: Final = 10  # of annotators, in the report
 _REVIEWER: Final = "reviewer"
 _SHORTEST_QUEUE: Final = 50  # though fewer are suspicious
 
@@ -165,6 +166,12 @@ class FitRun:
             {str(name): None if value != value else value for name, value in row.items()}  # noqa: PLR0124
             for row in rows
         ]
+
+    def disagreements(self) -> list[dict[Any, Any]]:
+        """Return the pairs of annotators who disagree most."""
+        if self.model.consensus_ is None:
+            return []
+        return self.model.disagreements().head(_MOST_PAIRS).to_dict("records")
 
     def facts(self) -> dict[str, Any]:
         """Return everything that made this run and came of it, as plain JSON values."""

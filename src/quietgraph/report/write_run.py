@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from quietgraph.annotators.tables import consensus_table, disagreement_table
+from quietgraph.annotators.tables import consensus_table
 from quietgraph.classify.quality import DISTRUST
 from quietgraph.embed.scale.distributed import current_world
 from quietgraph.errors import UnwritablePathError
@@ -186,7 +186,7 @@ def _write_annotators(run: FitRun, folder: Path) -> None:
     node_ids = run.observation.node_ids
     write_table(consensus.answers.to_frame(node_ids), folder / ANNOTATIONS_FILE)
     write_table(run.model.annotators(), folder / ANNOTATORS_FILE)
-    write_table(disagreement_table(consensus.answers), folder / DISAGREEMENTS_FILE)
+    write_table(run.model.disagreements(), folder / DISAGREEMENTS_FILE)
     write_table(consensus_table(consensus, node_ids), folder / CONSENSUS_FILE)
 
 

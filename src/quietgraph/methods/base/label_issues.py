@@ -12,7 +12,7 @@ from torch import Tensor
 
 from quietgraph.annotators.consensus import Consensus
 from quietgraph.annotators.next_labels import next_labels
-from quietgraph.annotators.tables import annotator_table
+from quietgraph.annotators.tables import annotator_table, consensus_table, disagreement_table
 from quietgraph.classify import suspect_table
 from quietgraph.classify.calibration import Calibration
 from quietgraph.classify.label_issues.out_of_fold import FOLDS, out_of_fold
@@ -91,13 +91,34 @@ class LabelIssues(Estimator):
         Columns: annotator, answers, accuracy with its 95 % interval (accuracy_low, accuracy_high),
         kappa, copies_classifier, is_random. See `docs/annotators.md`.
         """
+        return annotator_table(self._consensus())
+
+    def disagreements(self) -> pd.DataFrame:
+        """Return the pairs of annotators with nodes in common, most disagreement first.
+
+        Columns: first, second, nodes (that both answered), disagree (fraction), most_often (the
+        commonest pair of different answers) and times.
+        """
+        return disagreement_table(self._consensus().answers)
+
+    def consensus(self) -> pd.DataFrame:
+        """Return the nodes that annotators answered, least certain first.
+
+        Columns: node (position), consensus, probability, majority, classifier (its likeliest class
+        without the answers on the node), answers (how many), agree (fraction), given (who said
+        what).
+        """
+        consensus = self._consensus()
+        return consensus_table(consensus, range(consensus.answers.num_nodes))
+
+    def _consensus(self) -> Consensus:
         self._check_fitted()
         if self.consensus_ is None:
             self._refuse(
                 f"this {type(self).__name__} learned from labels, not from annotators. "
                 "Call fit(graph, annotations=...)."
             )
-        return annotator_table(self.consensus_)
+        return self.consensus_
 
     def next_labels(
         self,
