@@ -9,14 +9,23 @@ import argparse
 import sys
 from pathlib import Path
 
-from study import findings, fresh, grid, paper_page, quiet, real_labels, record_page  # noqa: F401
+from study import (  # noqa: F401
+    annotators,
+    findings,
+    fresh,
+    grid,
+    paper_page,
+    quiet,
+    real_labels,
+    record_page,
+)
 from study.blocks import filled
 from study.records import ROOT
 from study.states import change_method
 
 PAGES = (
     "README.md", "docs/results.md", "docs/findings.md", "docs/paper.md", "docs/quiet.md",
-    "docs/model-card.md", "docs/records.md",
+    "docs/model-card.md", "docs/records.md", "docs/annotators.md", "docs/tutorial-llm.md",
 )  # fmt: skip
 
 

@@ -9,7 +9,9 @@ from quietgraph.data.annotations import one_annotator
 from quietgraph.data.datasets import load_benchmark
 from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import parse_noise
+from quietgraph.data.observation import observe
 from quietgraph.errors import QuietgraphError
+from quietgraph.graph import Graph
 
 MATRIX = [["a", "a", None], ["b", "a", "b"], [None, None, None], ["c", None, "b"]]
 
@@ -31,6 +33,19 @@ def test_an_annotator_with_one_answer_is_noted_and_kept() -> None:
     assert answers.notes == (
         "the annotator 'y' gave one answer only: its quality is taken from the others",
     )
+
+
+def test_a_class_that_may_be_misspelt_is_noted() -> None:
+    labels = ["theory", "theory", "systems", "systems", "theroy", "zoo"]
+    table = {"node": range(6), "annotator": "ann", "label": labels}
+    notes = read_annotations(table, range(6)).notes
+    assert notes == ("the class 'theroy' has one answer only: is 'theory' meant?",)
+
+
+def test_answers_about_one_node_are_too_few_to_learn_from() -> None:
+    table = {"node": [0, 0], "annotator": ["ann", "bob"], "label": ["a", "b"]}
+    with pytest.raises(QuietgraphError, match="about two nodes at least"):
+        observe(Graph.from_arrays(np.eye(2), [[0], [1]]), annotations=table)
 
 
 def test_two_annotators_of_one_name_are_refused_in_a_join() -> None:

@@ -64,17 +64,18 @@ def answer_rows(path: str | Path) -> tuple[tuple[str, ...], ...]:
 
 def _long_table(source: object, node_ids: Sequence[object] | AnyArray) -> pd.DataFrame:
     """Return the answers of one source, one row each, and in `place` where each stands."""
+    where = _words(source)
     if isinstance(source, str | Path):
         path = Path(source)
         table = open_table(path, budget_of(str(path), [path], None))
         rows = [row for piece in table.pieces() for row in piece.to_pylist()]
-        frame, where = pd.DataFrame(rows, columns=list(table.names), dtype=object), str(path)
+        frame = pd.DataFrame(rows, columns=list(table.names), dtype=object)
     elif isinstance(source, pd.DataFrame | Mapping):
-        frame, where = pd.DataFrame(source), "the table of annotations"
+        frame = pd.DataFrame(source)
         FrameTable(frame, where).batches  # refuses columns that are named twice  # noqa: B018
         frame = _with_index(frame)
     else:
-        frame, where = _of_matrix(source, node_ids), "the matrix of annotations"
+        frame = _of_matrix(source, node_ids)
     known = {str(name).strip().lower(): name for name in frame.columns}
     found = {
         column: next((known[name] for name in names if name in known), None)
@@ -150,7 +151,10 @@ def _answered(table: pd.DataFrame, where: str) -> pd.DataFrame:
 
 
 def _words(source: object) -> str:
-    return str(source) if isinstance(source, str | Path) else "annotations"
+    if isinstance(source, str | Path):
+        return str(source)
+    kind = "table" if isinstance(source, pd.DataFrame | Mapping) else "matrix"
+    return f"the {kind} of annotations"
 
 
 def _checked(

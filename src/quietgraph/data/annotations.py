@@ -1,5 +1,6 @@
 """Labels of several annotators (people, language models, rules) as one checked value."""
 
+import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -70,11 +71,24 @@ class Annotations:
             return (
                 f"{len(few):,} annotators, such as '{few[0]}', gave one answer only: their quality "
                 "is taken from the others",
+                *self._misspelt(),
             )
-        return tuple(
+        words = (
             f"the annotator '{name}' gave one answer only: its quality is taken from the others"
             for name in few
         )
+        return (*words, *self._misspelt())
+
+    def _misspelt(self) -> list[str]:
+        """Return what to say of classes of one answer whose name is like another's."""
+        named = np.bincount(self.labels, minlength=len(self.classes))
+        others = [str(name) for name in self.classes[named > 1]]
+        rare = [str(name) for name in self.classes[named == 1][:_MOST_NAMED]]
+        return [
+            f"the class '{name}' has one answer only: is '{near}' meant?"
+            for name in rare
+            for near in difflib.get_close_matches(name, others, n=1, cutoff=0.7)
+        ]
 
     def votes(self) -> AnyArray:
         """Return how many annotators named each class [nodes, classes]."""

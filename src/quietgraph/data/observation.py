@@ -258,6 +258,10 @@ def observe_annotations(
         seed: Decides which.
     """
     codes = answers.majority()
+    if int((codes != UNKNOWN).sum()) < 2:
+        raise InvalidLabelsError(
+            "annotations must be about two nodes at least, got one. Label some more nodes."
+        )
     if validation is None or not (validation & (codes != UNKNOWN)).any():
         validation = hold_out(codes, seed=seed)
     split = split_labelled(codes, validation)
