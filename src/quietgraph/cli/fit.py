@@ -35,6 +35,7 @@ from quietgraph.embed.scale.distributed import World
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph.io import Corrections, read_corrections
 from quietgraph.methods import METHODS, NodeClassifier
+from quietgraph.methods.base.cache import share_first_stage
 from quietgraph.methods.base.device import find_device
 from quietgraph.progress import stage
 from quietgraph.report.earlier import earlier_run
@@ -110,7 +111,7 @@ def fit(
         check_folder(folder, overwrite=overwrite, **sizes)
         observed = _take_up(decisions, observed)
         with use_checkpoints(checkpoints):
-            with progress_bars():
+            with progress_bars(), share_first_stage():
                 learned = _fit_all(observed, model, others, drop_suspects)
                 shown = sample_fit(learned, model, reference)
             run = FitRun(

@@ -8,7 +8,8 @@ import quietgraph as qg
 from quietgraph.classify import smoothing
 from quietgraph.embed.scale import node_sample
 from quietgraph.methods.base.assessment import asked_nodes
-from quietgraph.methods.low_rank import encoder, large_features
+from quietgraph.methods.base.cache import share_first_stage
+from quietgraph.methods.low_rank import classifier_rows, contrast, encoder, large_features
 from quietgraph.methods.quiet import features, node_features
 from quietgraph.methods.quiet.features import base_rows, prepare_features
 from quietgraph.methods.quiet.node_features import NodeFeatures
@@ -162,3 +163,31 @@ def test_statistics_are_those_of_a_sample(blocks) -> None:
     some = prepare_features(embeddings, drawn()[0], 0)[0]
     torch.testing.assert_close(some["own_mean"], whole["own_mean"], atol=0.05, rtol=0.1)
     assert not torch.equal(some["own_mean"], whole["own_mean"])
+
+
+@pytest.mark.parametrize("method", ["quiet", "gcl-lr-attention"])
+def test_folds_in_a_shared_block_go_on_from_the_rows_of_the_fit(
+    monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    graph, labels, _ = drawn()
+    alone = qg.get_method(method)(epochs=5).fit(graph, labels)
+    made = []
+
+    def count(*given, **named):
+        made.append(1)
+        return classifier_rows.classifier_rows(*given, **named)
+
+    for module in (contrast, features):
+        monkeypatch.setattr(module, "classifier_rows", count)
+    with share_first_stage():
+        model = qg.get_method(method)(epochs=5).fit(drawn()[0], labels)
+        other = qg.get_method("gcn")(epochs=2).fit(graph, labels)  # has no first stage
+        model.quality()
+        assert len(made) == 1
+        assert other.quality().sentences
+        again = qg.get_method(method)(epochs=3).fit(drawn()[0], labels)
+        model.out_of_fold_ = None
+        model.quality()  # the kept stage is that of another fit
+        assert len(made) == 3
+        assert again.quality().sentences
+    np.testing.assert_array_equal(model.suspects(), alone.suspects())

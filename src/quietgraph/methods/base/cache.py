@@ -91,6 +91,7 @@ class EmbeddingCache:
 
 
 _active: ContextVar[EmbeddingCache | None] = ContextVar("embedding_cache", default=None)
+_last: ContextVar[list[Embedded] | None] = ContextVar("last first stage", default=None)
 
 
 def active_cache() -> EmbeddingCache | None:
@@ -106,3 +107,29 @@ def use_cache(cache: EmbeddingCache | None) -> Iterator[None]:
         yield
     finally:
         _active.reset(token)
+
+
+@contextmanager
+def share_first_stage() -> Iterator[None]:
+    """Let the folds of a model go on from what the last fit in the block made of its embeddings.
+
+    Rows of all nodes are then made once. They stay in memory until the block ends.
+    """
+    token = _last.set([])
+    try:
+        yield
+    finally:
+        _last.reset(token)
+
+
+def keep_first_stage(embedded: Embedded) -> None:
+    """Keep a first stage in place of the one before, inside a block of `share_first_stage`."""
+    kept = _last.get()
+    if kept is not None:
+        kept[:] = [embedded]
+
+
+def kept_first_stage(embeddings: Embeddings) -> Embedded | None:
+    """Return the first stage that was kept, if these are its embeddings in memory."""
+    same = [one for one in _last.get() or () if one.embeddings.data_ptr() == embeddings.data_ptr()]
+    return same[0] if same else None

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from quietgraph.graph import Graph
-from quietgraph.methods.base.cache import Embedded, active_cache
+from quietgraph.methods.base.cache import Embedded, active_cache, keep_first_stage
 from quietgraph.methods.base.task import Fitted, Task
 from quietgraph.params import Settings, parameters
 from quietgraph.progress import stage
@@ -34,6 +34,7 @@ class Decision:
 def fit_two_stages(method: "Estimator", task: Task) -> Fitted:
     """Return what `_decide` makes of the embeddings of `_embed`."""
     embedded = _embed_cached(method, task.graph, task.seed).to(task.labels.device)
+    keep_first_stage(embedded)
     # Draws of the second stage must not depend on whether the first one was cached.
     torch.manual_seed(derive_seed(task.seed, "decide"))
     with stage("classifying"):
