@@ -3,6 +3,7 @@
 python studies/study_docs.py                      # make study-docs
 python studies/study_docs.py --check              # exit 1 where a page would change
 python studies/study_docs.py --changed quiet WHY  # quiet answers otherwise from now on
+python studies/study_docs.py --rounded quiet      # ... in the last digits of embeddings alone
 """
 
 import argparse
@@ -21,7 +22,7 @@ from study import (  # noqa: F401
 )
 from study.blocks import filled
 from study.records import ROOT
-from study.states import change_method
+from study.states import change_method, renew_answers
 
 PAGES = (
     "README.md", "docs/results.md", "docs/findings.md", "docs/paper.md", "docs/quiet.md",
@@ -45,10 +46,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="only say what would change")
     parser.add_argument("--changed", nargs=2, metavar=("METHOD", "WHY"), help="its runs are old")
+    parser.add_argument("--rounded", metavar="METHOD", help="same predictions: its runs stay")
     parser.add_argument("--since", metavar="TIME", help="of --changed, if not from now on")
     options = parser.parse_args()
     if options.changed:
         change_method(*options.changed, options.since)
+    if options.rounded:
+        renew_answers(options.rounded)
     changed = changed_pages()
     for path, text in changed.items():
         print(f"{'differs' if options.check else 'written'}: {path.relative_to(ROOT)}")

@@ -84,7 +84,10 @@ def is_old(method: str, dataset: str, parameters: str, started: str) -> bool:
     known, (name, *assignments) = manifest()["methods"], method.split(":")
     # A control of the benchmark, such as class_prior=adjusted, may have changed as well.
     since = max(known.get(part, {}).get("since", "") for part in (name, *assignments))
-    return started < since or not has_current_parameters(dataset, method, parameters)
+    return started < since or not _has_current_parameters(dataset, method, parameters)
+
+
+_has_current_parameters = cache(has_current_parameters)  # few variants have thousands of runs
 
 
 @cache
