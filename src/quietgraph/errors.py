@@ -44,11 +44,16 @@ class UnknownNameError(QuietgraphError, KeyError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str = "") -> None:
         names = sorted(known)
-        nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-        hint = f"Did you mean '{nearest[0]}'?" if nearest else f"Known: {', '.join(names)}."
+        nearest = nearest_name(name, names)
+        hint = f"Did you mean '{nearest}'?" if nearest else f"Known: {', '.join(names)}."
         place = f"{where}: " if where else ""
         self.sentence = f"{place}there is no {kind} '{name}'. {hint}"
         super().__init__(self.sentence)
 
     def __str__(self) -> str:  # KeyError would show the quoted repr
         return self.sentence
+
+
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that was probably meant, if there is one."""
+    return next(iter(difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.5)), None)

@@ -196,7 +196,7 @@ def test_the_corrected_table_says_why(run: FitRun, tmp_path: Path) -> None:
     assert rows.loc[issues[0]].tolist()[3:] == [given[issues[0]], "kept by Ann on 2026-01-02"]
     assert rows.loc[issues[1], "label"] == "big, red"
     assert "by =Bob on 2026-01-02; it was" in rows.loc[issues[1], "quietgraph_why"]
-    assert rows.loc[issues[2], "quietgraph_why"].startswith("corrected by gcn (wrong with ")
+    assert rows.loc[issues[2], "quietgraph_why"].startswith("corrected by gcn, not reviewed; ")
     assert rows.loc[issues[2], "label"] == table.set_index("node")["suggested"][issues[2]]
     assert rows.loc[sure[0], "label"] == ""
     assert rows.loc[sure[1]].tolist()[3:] == [given[sure[1]], "unsure by Ann"]

@@ -79,6 +79,13 @@ class Quality:
     coverage: tuple[Coverage, ...]
     follows_attributes: bool = False
 
+    def __str__(self) -> str:
+        return "\n".join((*self.sentences, *self.advice))
+
+    def __repr__(self) -> str:
+        facts = f"accuracy={self.accuracy:.3f}, estimated_accuracy={self.estimated_accuracy:.3f}"
+        return f"Quality({self.verdict!r}, {facts}, noise_rate={self.noise_rate:.3f})"
+
     def _repr_html_(self) -> str:
         low, high = self.accuracy_interval
         facts = {

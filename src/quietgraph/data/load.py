@@ -12,7 +12,7 @@ from quietgraph.data.annotation_tables import read_annotations
 from quietgraph.data.annotations import AnnotationsLike
 from quietgraph.data.datasets import DATASETS, load_benchmark
 from quietgraph.data.observation import Observation, observe, observe_annotations
-from quietgraph.errors import InvalidLabelsError, InvalidParameterError
+from quietgraph.errors import InvalidLabelsError, InvalidParameterError, nearest_name
 from quietgraph.graph.io import ReadGraph, read_graph
 from quietgraph.graph.io.read import LABEL_NAMES, SUFFIXES, TABLE_ENDINGS, ReadOptions
 
@@ -87,11 +87,13 @@ def _option(name: str) -> str:
 
 
 def is_path(source: str | Path) -> bool:
-    """Return whether a source is meant as a path: no dataset's name, and there or like a path."""
+    """Return whether a source is meant as a path: no dataset's name, nor nearly one."""
     if isinstance(source, Path):
         return True
     looks = "/" in source or "\\" in source or source.endswith((*SUFFIXES, *TABLE_ENDINGS))
-    return source not in DATASETS and (looks or Path(source).exists())
+    if source in DATASETS or looks or Path(source).exists():
+        return source not in DATASETS
+    return not nearest_name(source, DATASETS)
 
 
 def observe_files(
@@ -106,10 +108,7 @@ def observe_files(
         annotations: Answers of several annotators, which own labels are joined to.
     """
     if read.understood.label_column is None and annotations is None:
-        raise InvalidLabelsError(
-            f"{path} has no labels: nothing in it is called {', '.join(LABEL_NAMES)}. "
-            "Name the column that holds them with --column NAME=label."
-        )
+        raise InvalidLabelsError(_without_labels(path))
     facts: dict[str, Any] = {
         "name": path.resolve().stem,
         "node_ids": read.node_ids,
@@ -121,6 +120,15 @@ def observe_files(
         return replace(observe_annotations(read.graph, answers, seed=seed), **facts)
     found = replace(observe(read.graph, read.labels, read.validation, seed=seed), **facts)
     return found if annotations is None else found.annotate(annotations)
+
+
+def _without_labels(path: Path) -> str:
+    if path.stem == "nodes" and path.is_file():
+        return f"{path} is a table of nodes without edges. Name the folder of both: {path.parent}."
+    return (
+        f"{path} has no labels: nothing in it is called {', '.join(LABEL_NAMES)}. Name the column "
+        "that holds them with --column NAME=label (columns= in Python)."
+    )
 
 
 def _has_labels(labels: object) -> bool:

@@ -17,7 +17,7 @@ from quietgraph.data.annotations import COLUMNS, Annotations
 from quietgraph.data.annotator_noise import annotator_labels, labels_of_file
 from quietgraph.data.attribute_noise import shuffle_attributes
 from quietgraph.data.node_noise import NODE_KINDS, feature_matrix, node_probabilities
-from quietgraph.data.noise_setting import NoiseSetting, Transition, check_rate
+from quietgraph.data.noise_setting import NoiseSetting, Transition, check_rate, parse_noise
 from quietgraph.data.observation import Observation, Reference
 from quietgraph.errors import InvalidLabelsError, InvalidParameterError, UnknownNameError
 from quietgraph.graph import CSR, Features
@@ -28,7 +28,11 @@ _SIMILARITY_TEMPERATURE = 0.1  # of the class means' cosines, which lie close to
 
 
 def apply_noise(
-    clean: Observation, setting: NoiseSetting, *, seed: int, reference: Reference | None = None
+    clean: Observation,
+    setting: NoiseSetting | str,
+    *,
+    seed: int,
+    reference: Reference | None = None,
 ) -> Observation:
     """Return the observation as a method sees it under this noise and seed.
 
@@ -38,10 +42,11 @@ def apply_noise(
 
     Args:
         clean: The labels are the true ones.
-        setting: Kind and rate of the noise.
+        setting: Kind and rate of the noise, also as a text such as `symmetric:0.4`.
         seed: Of the draw.
         reference: True labels of all nodes, which `annotator` and `annotators` noise need.
     """
+    setting = parse_noise(setting) if isinstance(setting, str) else setting
     touched = clean.split.train if setting.clean_validation else clean.split.labelled
     generator = numpy_generator(seed, "noise", clean.name, setting.label_text)
     codes, graph, annotations = clean.codes, clean.graph, clean.annotations

@@ -42,8 +42,11 @@ def corrected_table(
         key = id_key(row.node)
         if is_trusted:
             after[key] = str(row.suggested)
-            odds = f"wrong with {row.p_wrong:.0%}"
-            why[key] = f"corrected by {method} ({odds}), not reviewed; it was {before[key]}"
+            odds = f"{row.p_wrong:.2f}" if row.p_wrong <= 0.99 else "> 0.99"  # never certain
+            why[key] = (
+                f"corrected by {method}, not reviewed; it was {before[key]}, "
+                f"wrong with probability {odds}"
+            )
         else:
             why[key] = f"not corrected: the verdict on {method} is 'do not trust'"
     for key, one in decisions.items():

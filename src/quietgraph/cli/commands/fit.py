@@ -1,10 +1,11 @@
-"""`quietgraph fit`: its options. Each is one line of `--help`, which has to fit one screen."""
+"""`quietgraph fit`: its options. Each is one line of `--help` or `--help-all`."""
 
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
 
+from quietgraph.cli.brief_help import BriefHelp, HelpAllOption
 from quietgraph.cli.deferred import deferred
 from quietgraph.cli.options import (
     BENCHMARK,
@@ -67,8 +68,9 @@ MinutesOption: TypeAlias = Annotated[
 
 
 @commands.command(
+    cls=BriefHelp,
     epilog="Examples:\n  quietgraph fit cora --noise asymmetric:0.4 --beside gcn\n"
-    "  quietgraph fit my_graph/ --column species=label --fix suspects.csv"
+    "  quietgraph fit my_graph/ --column species=label --fix suspects.csv",
 )
 @deferred
 def fit(  # noqa: PLR0917
@@ -102,6 +104,7 @@ def fit(  # noqa: PLR0917
         ),
     ] = False,
     as_json: JsonOption = False,
+    help_all: HelpAllOption = False,
     columns: ColumnOption = None,
     tables: TableOptions = None,
     fix: Annotated[

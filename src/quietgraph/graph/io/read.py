@@ -122,7 +122,10 @@ def _files(source: object, nodes: object, edges: object) -> tuple[str, list[Path
     """Return the source in words, and its files."""
     if isinstance(source, Path):
         if not source.exists():
-            raise UnreadableFileError(f"there is no file or folder {source}.")
+            raise UnreadableFileError(
+                f"there is no file or folder {source}. Correct the path, or name a dataset: "
+                "`quietgraph datasets` lists them."
+            )
         return str(source), [*source.iterdir()] if source.is_dir() else [regular_file(source)]
     files = [Path(one) for one in (nodes, edges) if isinstance(one, str | Path)]
     return " and ".join(map(str, files)) or "the graph", files

@@ -185,7 +185,7 @@ class NodeMap {
     const { points, suspects, classes } = this.data;
     const observed = points.observed[node] >= 0 ? `label ${classes[points.observed[node]]}` : "no label";
     const lines = [`node ${points.id[node]}`, `predicted ${classes[points.predicted[node]]} (${points.percent[node]} %)`, observed];
-    if (node < this.decisions.count) lines.push(`wrong with ${estimate(suspects.p_wrong[node])}, ${this.decisions.merged(node) || "not decided"}`);
+    if (node < this.decisions.count) lines.push(`wrong with probability ${estimate(suspects.p_wrong[node])}, ${this.decisions.merged(node) || "not decided"}`);
     return lines;
   }
 
