@@ -11,6 +11,8 @@ import pytest
 
 import quietgraph
 from paths import ROOT
+from quietgraph.methods.registry import METHODS
+from quietgraph.params import parameters
 
 SOURCES = sorted((ROOT / "src" / "quietgraph").rglob("*.py"))
 
@@ -67,6 +69,13 @@ def test_the_reference_explains_the_functions_on_plain_tensors(site: Path) -> No
     page = (site / "reference" / "embed.html").read_text(encoding="utf-8")
     for name in ("info_nce", "prototype_loss", "truncated_nuclear_norm"):
         assert f'id="quietgraph.embed.losses.{name}"' in page
+
+
+def test_the_reference_has_the_parameters_of_every_method(site: Path) -> None:
+    page = (site / "reference" / "methods.html").read_text(encoding="utf-8")
+    for name, method in METHODS.items():
+        section = page.partition(f"<code>{name}</code>")[2].partition("<h2")[0]
+        assert [one for one in parameters(method) if f"<code>{one}</code>" not in section] == []
 
 
 def test_the_site_asks_no_other_host_for_anything(site: Path) -> None:

@@ -87,6 +87,7 @@ def test_the_source_archive_has_licence_citation_and_changes(sdist: Path) -> Non
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"LICENSE", "CITATION.cff", "CHANGELOG.md", "README.md", "constraints.txt"} <= names
+    assert not [name for name in names if name.startswith("tests")]
 
 
 def test_the_wheel_holds_what_the_package_reads(site: Path) -> None:

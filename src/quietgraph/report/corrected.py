@@ -42,7 +42,7 @@ def corrected_table(
         key = id_key(row.node)
         if is_trusted:
             after[key] = str(row.suggested)
-            odds = f"{row.p_wrong:.2f}" if row.p_wrong <= 0.99 else "> 0.99"  # never certain
+            odds = f"{row.p_wrong:.2f}".replace("1.00", "> 0.99")  # never certain
             why[key] = (
                 f"corrected by {method}, not reviewed; it was {before[key]}, "
                 f"wrong with probability {odds}"
