@@ -32,6 +32,7 @@ class Cost:
 def run(tree: Path, command: list[str]) -> Cost:
     """Return what one run of a command by the sources of a working tree takes."""
     environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "1"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is compiled once
     with tempfile.TemporaryDirectory() as folder:
         out = ["--out", str(Path(folder) / "run")] if command[0] == "fit" else []
         arguments = [sys.executable, "-m", "quietgraph", *command, *out]

@@ -77,7 +77,7 @@ def _logistic_path(
 ) -> dict[float, tuple[Tensor, Tensor]]:
     # Centring leaves the solutions as they are, since the intercept is free, and speeds them up.
     mean = rows.double().mean(dim=0)
-    points, basis = _coordinates((rows.double() - mean).cpu().numpy())
+    points, basis = span_coordinates((rows.double() - mean).cpu().numpy())
     targets = np.eye(num_classes)[labels.cpu().numpy()]
     counted = None
     if weights is not None:
@@ -92,15 +92,15 @@ def _logistic_path(
     return path
 
 
-def _coordinates(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+def span_coordinates(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the rows in an orthonormal basis of their span, and that basis [dim, span].
 
     A penalised solution lies in the span, so few wide rows make a small problem.
     """
     if len(rows) >= rows.shape[1]:
         return rows, np.eye(rows.shape[1])
-    left, sizes, right = np.linalg.svd(rows, full_matrices=False)
-    return left * sizes, right.T
+    basis, points = np.linalg.qr(rows.T)  # a third of the time of singular vectors
+    return points.T, basis
 
 
 def _solve(

@@ -68,7 +68,8 @@ def self_trained_ridge(rows: Embeddings, probabilities: Probabilities) -> tuple[
     size = gram.diagonal().mean().clamp_min(1e-12)  # rows without any attribute are all 0
     penalty = size * torch.eye(len(gram), dtype=rows.dtype, device=rows.device)
     right = centred.T @ (weight * targets) / len(rows)
-    solution: Tensor = torch.linalg.solve(gram + penalty, right)
+    factor = torch.linalg.cholesky(gram + penalty)
+    solution = torch.cholesky_solve(right, factor)
     return solution, -(middle @ solution)
 
 

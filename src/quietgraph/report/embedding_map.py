@@ -9,6 +9,7 @@ from quietgraph.types import Float32Array, FloatArray
 _DIRECTIONS: Final = 32  # kept before anything is placed
 _ANCHORS: Final = 800  # nodes that t-SNE places; the others follow them
 _ROUNDS: Final = 350  # of t-SNE: enough for a picture, a few seconds
+_ANGLE: Final = 0.8  # of far nodes that count as one: a quarter less time, no worse picture
 _FEWEST: Final = 60  # with fewer nodes the two main directions are picture enough
 _NEAREST: Final = 4  # anchors that a node is placed between
 _SAME: Final = 1e-6  # embeddings spread less than this are all the same
@@ -52,7 +53,9 @@ def _tsne(rows: FloatArray, *, seed: int) -> Places:
 
     perplexity = min(30.0, (len(rows) - 1) / 3)
     start = (1e-4 * rows[:, :2] / rows[:, 0].std()).astype(np.float32)
-    method = TSNE(perplexity=perplexity, max_iter=_ROUNDS, init=start, random_state=seed)
+    method = TSNE(
+        perplexity=perplexity, max_iter=_ROUNDS, angle=_ANGLE, init=start, random_state=seed
+    )
     return np.asarray(method.fit_transform(rows.astype(np.float32)), dtype=np.float64)
 
 

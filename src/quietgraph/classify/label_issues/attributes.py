@@ -12,11 +12,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from quietgraph.classify.label_issues.out_of_fold import out_of_fold
-from quietgraph.classify.logistic import logistic_path
+from quietgraph.classify.logistic import logistic_path, span_coordinates
 from quietgraph.classify.smoothing import attribute_directions, attributes_of
 from quietgraph.graph import Graph
 from quietgraph.rng import torch_generator
-from quietgraph.types import UNKNOWN, Labels, Probabilities, Scores
+from quietgraph.types import UNKNOWN, Labels, Mask, Probabilities, Scores
 
 _PENALTIES: Final = {"attributes": 2.0, "own": 0.5}
 MOST_COLUMNS: Final = 256  # of the smoothed attributes that are kept
@@ -60,6 +60,7 @@ def logistic_out_of_fold(
         seed: For folds and samples.
     """
     sample = torch_generator(seed, "labels to learn from")
+    rows = _in_span(rows, labels != UNKNOWN)
 
     def learn(seen: Labels) -> Scores:
         known = (seen != UNKNOWN).nonzero().squeeze(1)
@@ -69,3 +70,16 @@ def logistic_out_of_fold(
         return rows @ weight + bias
 
     return out_of_fold(labels, learn, num_classes, generator=torch_generator(seed, "folds"))
+
+
+def _in_span(rows: Tensor, labelled: Mask) -> Tensor:
+    """Return labelled rows in a basis of their span that all folds share, and 0 for the others.
+
+    Where there are more labelled rows than columns, all rows are returned as they are.
+    """
+    if int(labelled.sum()) >= rows.shape[1]:
+        return rows
+    points = span_coordinates(rows[labelled].double().cpu().numpy())[0]
+    narrow = torch.zeros(len(rows), points.shape[1], dtype=torch.float64)
+    narrow[labelled] = torch.from_numpy(points)
+    return narrow

@@ -1,6 +1,7 @@
 """The weighted ensemble of `quiet`, its class-prior adjustment and its label correction."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +16,7 @@ from quietgraph.errors import UnreadableFileError
 from quietgraph.methods.base.task import Task
 from quietgraph.methods.quiet.candidates import Candidate, Layer, Pool, own_logistics, scores_of
 from quietgraph.methods.quiet.features import KINDS
-from quietgraph.types import UNKNOWN, Labels, Scores
+from quietgraph.types import UNKNOWN, Labels, Mask, Scores
 
 _LEAST_WEIGHT: Final = 0.01  # of a candidate, beside the best one's 1
 _SIGNIFICANCE: Final = 0.1  # of the test whether errors follow attributes
@@ -153,16 +154,18 @@ def _sorted(weights: dict[str, float]) -> dict[str, float]:
 
 
 def _accuracy(ensemble: "Ensemble", features: dict[str, Tensor], task: Task) -> float:
-    predicted = ensemble.scores(_rows(features, task.validation)).argmax(dim=1)
+    rows = _rows(features, task.validation, ensemble.members)
+    predicted = ensemble.scores(rows).argmax(dim=1)
     return float((predicted == task.labels[task.validation]).float().mean())
 
 
 def validation_accuracies(pool: Pool, features: dict[str, Tensor], task: Task) -> dict[str, float]:
     """Return the accuracy of each candidate on the (noisy) validation labels."""
     labels = task.labels[task.validation]
+    rows = _rows(features, task.validation, pool.values())
     return {
         name: float((scores.argmax(dim=1) == labels).float().mean())
-        for name, scores in scores_of(pool, _rows(features, task.validation))
+        for name, scores in scores_of(pool, rows)
     }
 
 
@@ -178,11 +181,12 @@ def errors_follow_attributes(pool: Pool, features: dict[str, Tensor], task: Task
     validation = task.validation
     weights = ensemble_weights(pool, features, task, temperature=0.13, family_temperature=math.inf)
     ensemble = make_ensemble(pool, weights, features)
-    predicted = ensemble.scores(_rows(features, validation)).argmax(dim=1)
+    rows = _rows(features, validation, ensemble.members)
+    predicted = ensemble.scores(rows).argmax(dim=1)
     own = own_logistics(features, task)
     accuracies = validation_accuracies(own, features, task)
     best = max(accuracies, key=lambda name: accuracies[name])
-    by_attributes = own[best].scores(_rows(features, validation)).argmax(dim=1)
+    by_attributes = own[best].scores(_rows(features, validation, [own[best]])).argmax(dim=1)
     labels = task.labels[validation]
     differs = predicted != labels
     for_label = int((differs & (by_attributes == labels)).sum())
@@ -193,8 +197,11 @@ def errors_follow_attributes(pool: Pool, features: dict[str, Tensor], task: Task
     return bool(test.pvalue < _SIGNIFICANCE)
 
 
-def _rows(features: dict[str, Tensor], nodes: Tensor) -> dict[str, Tensor]:
-    return {kind: rows[nodes] for kind, rows in features.items()}
+def _rows(
+    features: dict[str, Tensor], nodes: Mask, candidates: Iterable[Candidate]
+) -> dict[str, Tensor]:
+    """Return the rows of some nodes, of the kinds of features that the candidates read."""
+    return {kind: features[kind][nodes] for kind in {each.kind for each in candidates}}
 
 
 def make_ensemble(
