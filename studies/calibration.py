@@ -30,7 +30,7 @@ def measure(dataset: str, noise: str, method: str, seed: int) -> tuple[float, ..
     model.quality()
     found = (raw, after_fit, model.predict_proba())
     hits = float(np.mean(raw[test].argmax(axis=1) == true))
-    return hits, *(calibration_error(chances[test], true) for chances in found)
+    return hits, *(calibration_error(probabilities[test], true) for probabilities in found)
 
 
 def main() -> None:

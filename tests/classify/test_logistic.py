@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 from quietgraph.classify import LinearFit, logistic
-from quietgraph.classify.logistic import STRENGTHS, fit_logistic, logistic_path
+from quietgraph.classify.logistic import PENALTIES, fit_logistic, logistic_path
 
 
 def _rows(count: int, dim: int, seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -23,13 +23,13 @@ def _fit(rows: Tensor, labels: Tensor, split: int, **options: object) -> LinearF
 
 
 @pytest.mark.parametrize(("count", "dim"), [(60, 5), (20, 50)])
-@pytest.mark.parametrize("strength", [8.0, 0.5])
+@pytest.mark.parametrize("penalty", [8.0, 0.5])
 def test_the_path_holds_the_solutions_of_another_solver(
-    count: int, dim: int, strength: float
+    count: int, dim: int, penalty: float
 ) -> None:
     rows, labels = _rows(count, dim)
-    weight, bias = logistic_path(rows, labels, 3, [strength, 64.0])[strength]
-    twin = LogisticRegression(C=1 / strength, tol=1e-10, max_iter=10_000)
+    weight, bias = logistic_path(rows, labels, 3, [penalty, 64.0])[penalty]
+    twin = LogisticRegression(C=1 / penalty, tol=1e-10, max_iter=10_000)
     wanted = twin.fit(rows.double().numpy(), labels.numpy()).decision_function(rows.double())
     found = (rows @ weight + bias).numpy()
     np.testing.assert_allclose(
@@ -52,8 +52,8 @@ def test_the_gradient_vanishes_at_a_solution() -> None:
     assert float(bias.grad.abs().max()) < 1e-3
 
 
-def test_strengths_span_two_to_the_minus_ten_up_to_ten() -> None:
-    assert (min(STRENGTHS), max(STRENGTHS), len(STRENGTHS)) == (2.0**-10, 2.0**10, 21)
+def test_penalties_span_two_to_the_minus_ten_up_to_ten() -> None:
+    assert (min(PENALTIES), max(PENALTIES), len(PENALTIES)) == (2.0**-10, 2.0**10, 21)
 
 
 def test_noisy_training_labels_make_validation_choose_a_stronger_penalty() -> None:
@@ -67,7 +67,7 @@ def test_noisy_training_labels_make_validation_choose_a_stronger_penalty() -> No
 def test_the_choice_has_the_best_validation_accuracy_of_the_path() -> None:
     rows, labels = _rows(120, 20, seed=3)
     best = _fit(rows, labels, 40)
-    single = [_fit(rows, labels, 40, strengths=[strength]) for strength in STRENGTHS]
+    single = [_fit(rows, labels, 40, penalties=[penalty]) for penalty in PENALTIES]
     accuracies = [fit.validation_accuracy for fit in single]
     assert best.validation_accuracy >= max(accuracies) - 0.02
 
@@ -86,6 +86,6 @@ def test_many_rows_in_single_precision_give_the_solution_of_double(monkeypatch) 
     double = logistic_path(rows, labels, 3, (2.0, 0.1))
     monkeypatch.setattr(logistic, "_MANY", 10)
     single = logistic_path(rows, labels, 3, (2.0, 0.1))
-    for strength, (weight, bias) in double.items():
-        torch.testing.assert_close(single[strength][0], weight, atol=2e-3, rtol=2e-3)
-        torch.testing.assert_close(single[strength][1], bias, atol=2e-3, rtol=2e-3)
+    for penalty, (weight, bias) in double.items():
+        torch.testing.assert_close(single[penalty][0], weight, atol=2e-3, rtol=2e-3)
+        torch.testing.assert_close(single[penalty][1], bias, atol=2e-3, rtol=2e-3)

@@ -26,7 +26,7 @@ class LinearFit:
 
     weight: Tensor  # [dim, classes]; includes the sharpness of the softmax
     bias: Tensor  # [classes]; zero for gradient descent, which has no intercept
-    chosen: float  # penalty, its strength, or number of steps
+    chosen: float  # penalty or number of steps
     validation_accuracy: float
 
     def scores(self, features: Embeddings) -> Scores:
@@ -89,18 +89,18 @@ def fit_linear(
         step_size: `labelled` or `printed`.
     """
     labelled, targets = features[train], F.one_hot(labels[train], num_classes).to(features.dtype)
-    share = None if weights is None else weights[:, None] / weights.mean()
+    relative = None if weights is None else weights[:, None] / weights.mean()
     count = len(labelled) if step_size == "labelled" else 1
     rows = labelled if step_size == "labelled" else features
-    if share is not None and step_size == "labelled":
-        rows = rows * share.sqrt()
+    if relative is not None and step_size == "labelled":
+        rows = rows * relative.sqrt()
     rate = _STEP_FRACTION * count / _largest_eigenvalue(rows)
     weight = features.new_zeros(features.shape[1], num_classes)
     bias = features.new_zeros(num_classes)
     wanted, solutions = set(steps), {}
     for step in range(1, max(wanted) + 1):
         residual = (labelled @ weight).softmax(dim=1) - targets
-        residual = residual if share is None else residual * share
+        residual = residual if relative is None else residual * relative
         weight = weight - rate / len(labelled) * (labelled.T @ residual)
         if step in wanted:
             solutions[float(step)] = weight, bias

@@ -13,7 +13,7 @@ from torch import Tensor
 from quietgraph.classify.linear import LinearFit
 from quietgraph.types import Embeddings, FloatArray, Labels, Mask
 
-STRENGTHS = tuple(2.0**power for power in range(10, -11, -1))
+PENALTIES = tuple(2.0**power for power in range(10, -11, -1))
 _MAX_STEPS = 200
 _TOLERANCE = 1e-5  # largest entry of the gradient of the mean loss at the solution
 _MANY = 4096  # rows from which products are in single precision: twice as fast, exact enough
@@ -27,24 +27,24 @@ def fit_logistic(
     validation: Mask,
     num_classes: int,
     weights: Tensor | None = None,
-    strengths: Iterable[float] = STRENGTHS,
+    penalties: Iterable[float] = PENALTIES,
 ) -> LinearFit:
     """Return softmax regression on training rows, its penalty chosen on validation labels.
 
-    Minimises the summed cross-entropy + strength / 2 |W|^2, intercept free, by L-BFGS in double
-    precision, each strength from the solution of the one before. Ties in validation accuracy
+    Minimises the summed cross-entropy + penalty / 2 |W|^2, intercept free, by L-BFGS in double
+    precision, each penalty from the solution of the one before. Ties in validation accuracy
     go to the likelier validation labels. With weights, one per training node, the sum of the
     costs is weighted.
     """
     solutions = logistic_path(
-        features[train], labels[train], num_classes, strengths, weights=weights
+        features[train], labels[train], num_classes, penalties, weights=weights
     )
     held_out, wanted = features[validation], labels[validation]
     fits, merits = [], []
-    for strength, (weight, bias) in solutions.items():
+    for penalty, (weight, bias) in solutions.items():
         scores = held_out @ weight + bias
         hits = float((scores.argmax(dim=1) == wanted).float().mean())
-        fits.append(LinearFit(weight, bias, strength, hits))
+        fits.append(LinearFit(weight, bias, penalty, hits))
         merits.append((hits, -float(F.cross_entropy(scores, wanted))))
     return fits[max(range(len(fits)), key=merits.__getitem__)]
 
@@ -53,14 +53,14 @@ def logistic_path(
     rows: Embeddings,
     labels: Labels,
     num_classes: int,
-    strengths: Iterable[float],
+    penalties: Iterable[float],
     *,
     weights: Tensor | None = None,
 ) -> dict[float, tuple[Tensor, Tensor]]:
-    """Return weight [dim, classes] and bias [classes] for every strength, strongest first."""
+    """Return weight [dim, classes] and bias [classes] for every penalty, largest first."""
     # Problems this small lose more by BLAS threads that wait beside torch's than they gain.
     with _blas().limit(limits=1, user_api="blas"):
-        return _logistic_path(rows, labels, num_classes, strengths, weights)
+        return _logistic_path(rows, labels, num_classes, penalties, weights)
 
 
 @cache  # looking for the libraries takes milliseconds
@@ -72,7 +72,7 @@ def _logistic_path(
     rows: Embeddings,
     labels: Labels,
     num_classes: int,
-    strengths: Iterable[float],
+    penalties: Iterable[float],
     weights: Tensor | None,
 ) -> dict[float, tuple[Tensor, Tensor]]:
     # Centring leaves the solutions as they are, since the intercept is free, and speeds them up.
@@ -83,12 +83,12 @@ def _logistic_path(
     if weights is not None:
         counted = (weights / weights.mean()).double().cpu().numpy()[:, None]
     start, path = np.zeros((points.shape[1] + 1) * num_classes), {}
-    for strength in sorted(strengths, reverse=True):
-        start = _solve(points, targets, strength / len(points), start, counted)
+    for penalty in sorted(penalties, reverse=True):
+        start = _solve(points, targets, penalty / len(points), start, counted)
         table = start.reshape(-1, num_classes)
         weight = torch.from_numpy(basis @ table[:-1]).to(rows.device)
         bias = torch.from_numpy(table[-1]).to(rows.device) - mean @ weight
-        path[strength] = weight.to(rows.dtype), bias.to(rows.dtype)
+        path[penalty] = weight.to(rows.dtype), bias.to(rows.dtype)
     return path
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Final, Self
 
 import numpy as np
@@ -65,12 +64,7 @@ class EdgeSorter:
             self._files = [self._stack.enter_context(path.open("w+b")) for path in paths]
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stack.close()
 
     def add(self, sources: AnyArray, targets: AnyArray, weights: AnyArray | None = None) -> None:
