@@ -113,7 +113,7 @@ def use_cache(cache: EmbeddingCache | None) -> Iterator[None]:
 def share_first_stage() -> Iterator[None]:
     """Let the folds of a model go on from what the last fit in the block made of its embeddings.
 
-    Rows of all nodes are then made once. They stay in memory until the block ends.
+    Rows of all nodes are then made once. They stay in memory until the folds have taken them.
     """
     token = _last.set([])
     try:
@@ -129,7 +129,9 @@ def keep_first_stage(embedded: Embedded) -> None:
         kept[:] = [embedded]
 
 
-def kept_first_stage(embeddings: Embeddings) -> Embedded | None:
-    """Return the first stage that was kept, if these are its embeddings in memory."""
-    same = [one for one in _last.get() or () if one.embeddings.data_ptr() == embeddings.data_ptr()]
-    return same[0] if same else None
+def take_first_stage(embeddings: Embeddings) -> Embedded | None:
+    """Return the first stage that was kept if these are its embeddings in memory; it goes away."""
+    kept = _last.get()
+    if not kept or kept[0].embeddings.data_ptr() != embeddings.data_ptr():
+        return None
+    return kept.pop()

@@ -37,7 +37,7 @@ from quietgraph.methods.base.assessment import (
     pool_votes,
     rows_of_labelled,
 )
-from quietgraph.methods.base.cache import Embedded, kept_first_stage
+from quietgraph.methods.base.cache import Embedded, take_first_stage
 from quietgraph.methods.base.checks import solvable
 from quietgraph.methods.base.estimator import Estimator
 from quietgraph.methods.base.labelling import beliefs_about_nodes
@@ -288,5 +288,5 @@ class LabelIssues(Estimator):
         if self.first_stage is None:
             return lambda task: self._run(task).scores
         device, rows = self._device(), torch.from_numpy(self.embeddings_)
-        embedded = kept_first_stage(rows) or Embedded(rows, self.state_).to(device)
+        embedded = take_first_stage(rows) or Embedded(rows, self.state_).to(device)
         return lambda task: self._decide(embedded, task.to(device)).scores
