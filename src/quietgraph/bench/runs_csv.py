@@ -57,7 +57,10 @@ def _records(reader: "csv.DictReader[str]", path: Path) -> Iterator[Record]:
             for name in _REPEATED:
                 row[name] = _written_out(row[name], known[name])
             yield _record(row)
-        except (TypeError, ValueError, AttributeError, InvalidParameterError) as error:
+        except (
+            *(TypeError, ValueError, AttributeError, InvalidParameterError),
+            RecursionError,  # JSON that is nested for ever
+        ) as error:
             raise UnreadableFileError(
                 f"line {reader.line_num} of {path} is not a run: {error}. "
                 "Export it again; nothing was imported."

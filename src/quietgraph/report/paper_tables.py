@@ -25,15 +25,17 @@ def render_comparisons(
     """Return tables of the paper as text, ours beside theirs, with footnotes.
 
     Args:
-        tables: In order; CSV puts all into one table.
-        format: markdown, latex, csv or html.
+        tables: In order; CSV and JSON put all into one table.
+        format: markdown, latex, csv, json or html.
         figures: By target, the file name of a figure without its suffix.
     """
     if format not in NAMES:
         raise UnknownNameError("table format", format, NAMES)
-    if format == "csv":
+    if format in {"csv", "json"}:
         rows = [line for table in tables for line in _lines(table)]
         frame = pd.DataFrame(rows, columns=list(_CSV)).astype({"n": "Int64"})
+        if format == "json":
+            return frame.to_json(orient="records", indent=1)
         return frame.to_csv(index=False, lineterminator="\n")
     form, names = FORMATS[format], figures or {}
     return "\n".join(_section(table, form, names.get(table.target)) for table in tables)
