@@ -4,6 +4,7 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import quietgraph as qg
@@ -181,6 +182,42 @@ def test_prompts_and_answers_that_cannot_be_meant(
     ended = run(folder, *words)
     assert ended.code == 2
     assert said in ended.errors
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fit", "--nodes", "pipe", "--edges", "t/edges.csv"),
+        (*FIT, "--fix", "pipe"),
+        (*FIT, "--annotations", "pipe"),
+        (*FIT, "--verified", "pipe"),
+        ("diagnose", "sbm", "--embeddings", "pipe"),
+        ("label", "answers", "pipe", "--classes", "p,q"),
+        ("bench", "import", "pipe"),
+    ],
+    ids=" ".join,
+)
+def test_nobody_waits_for_a_pipe(words: tuple[str, ...], folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    ended = run(folder, *words)
+    assert ended.code == 2
+    assert "pipe is no file. Name a file" in ended.errors
+
+
+def test_an_archive_is_no_matrix_of_embeddings(folder: Path) -> None:
+    np.savez(folder / "e.npz", x=np.eye(3))
+    ended = run(folder, "diagnose", "sbm", "--embeddings", "e.npz")
+    assert ended.code == 2
+    assert "e.npz holds no readable matrix" in ended.errors
+
+
+@pytest.mark.parametrize("host", ["a" * 300, "a..b", "no host"])
+def test_a_host_that_cannot_be_is_one_sentence(host: str) -> None:
+    pytest.importorskip("uvicorn", reason="the extra [review] is not installed")
+    from quietgraph.review.listen import listen
+
+    with pytest.raises(UnwritablePathError, match="cannot listen on"):
+        listen(host, 0)
 
 
 def test_answers_hold_any_character(folder: Path) -> None:

@@ -12,6 +12,7 @@ from quietgraph.data.observation import Observation, Reference
 from quietgraph.data.splits import Split
 from quietgraph.diagnose import BoundSettings, Diagnosis, diagnose_embedding
 from quietgraph.errors import InvalidParameterError, UnreadableFileError
+from quietgraph.files import regular_file
 from quietgraph.types import UNKNOWN, Embeddings, Labels, Probabilities
 
 
@@ -127,7 +128,7 @@ def read_embeddings(path: Path) -> Embeddings:
     import numpy as np  # noqa: PLC0415
 
     try:
-        matrix = np.load(path, mmap_mode="r", allow_pickle=False)  # reads no more than there is
+        matrix = np.lib.format.open_memmap(regular_file(path), mode="r")  # no archive, no pickle
     except (OSError, ValueError, EOFError, OverflowError) as error:
         raise UnreadableFileError(
             f"{path} holds no readable matrix ({error}). Write it with numpy.save."

@@ -187,6 +187,11 @@ def _checked(
 def _class_array(labels: Sequence[object], classes: Sequence[object] | AnyArray | None) -> AnyArray:
     if classes is not None:
         return np.asarray(classes)
+    if any(isinstance(label, list | dict | set) for label in labels):
+        raise InvalidLabelsError(
+            "a label of an annotator must be one class, got several. Give an order of classes in "
+            "a column ranking."
+        )
     typed = not all(isinstance(label, str) for label in labels)
     values = class_values(list(dict.fromkeys(labels)), typed=typed)
     different = np.unique(np.array([value for value in values if value is not None]))

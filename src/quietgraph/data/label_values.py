@@ -55,10 +55,14 @@ def classes_from_json(written: object) -> AnyArray:
     if isinstance(written, dict):
         if not str(written[_KIND]).startswith("datetime64["):
             raise ValueError(f"labels of no known kind: {written[_KIND]}")
-        return np.array(written[_VALUE], dtype=np.int64).astype(written[_KIND])
-    if not isinstance(written, list):
+        found = np.array(written[_VALUE], dtype=np.int64).astype(written[_KIND])
+    elif isinstance(written, list):
+        found = label_array([_from_json(value) for value in written])
+    else:
         raise TypeError("no list of classes")
-    return label_array([_from_json(value) for value in written])
+    if len(set(found.tolist())) < found.size:
+        raise ValueError("a class is there twice")
+    return found
 
 
 def check_kinds(classes: AnyArray) -> None:

@@ -67,9 +67,10 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listener = socket.create_server((host, port), family=family)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # a name may be none that there can be
+        reason = getattr(error, "strerror", error)
         raise UnwritablePathError(
-            f"cannot listen on {host} port {port}: {error.strerror}. "
+            f"cannot listen on {host} port {port}: {reason}. "
             "Choose another port with --port (0 takes any free one), or another --host."
         ) from error
     return listener

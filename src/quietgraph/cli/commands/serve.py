@@ -33,6 +33,7 @@ def serve(  # noqa: PLR0917
         typer.Option(
             "--max-mb",
             min=0.001,
+            max=100_000,
             help="Largest request in megabytes.",
             metavar="N",
             rich_help_panel=SERVER,

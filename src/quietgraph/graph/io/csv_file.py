@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
 
 from quietgraph.errors import UnreadableFileError
+from quietgraph.files import regular_file
 from quietgraph.graph.io.limits import MAX_LINE
 from quietgraph.graph.io.spreadsheet import unguard, unguarded
 
@@ -151,7 +152,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 def _open(path: Path) -> Any:
     try:
-        return path.open("rb")
+        return regular_file(path).open("rb")
     except OSError as error:
         raise UnreadableFileError(f"{path} cannot be read: {error.strerror}.") from error
 
