@@ -8,13 +8,15 @@ no event: `largest_file` lets those writes fail.
 import _sqlite3
 import ctypes
 import errno
+import hashlib
 import os
 import resource
+import shutil
 import signal
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,9 @@ class _Plan:
     count: int = 0
     kill_at: int = NO_KILL
     full_from: int = NO_KILL
+    keep_in: Path | None = None
     in_sqlite: bool = False
+    seen: set[str] = field(default_factory=set)
 
 
 _plan = _Plan()
@@ -69,6 +73,7 @@ def run_in_child(
     kill_at: int = NO_KILL,
     full_from: int = NO_KILL,
     largest_file: int | None = None,
+    keep_in: Path | None = None,
 ) -> Ended:
     """Run an action in a forked child.
 
@@ -78,12 +83,14 @@ def run_in_child(
         kill_at: The child is killed (SIGKILL) before this operation, from 1.
         full_from: From this operation on, files cannot be opened for writing (ENOSPC).
         largest_file: Bytes beyond which a write fails, in C code too.
+        keep_in: Before every operation the folder is copied to here, named by the number of the
+            operation, where it differs from all copies so far: what a kill would leave behind.
     """
     mine, theirs = os.pipe()  # no file: its size would be limited, too
     child = os.fork()
     if child == 0:
         os.close(mine)
-        _run(action, _Plan(str(folder), 0, kill_at, full_from), theirs, largest_file)
+        _run(action, _Plan(str(folder), 0, kill_at, full_from, keep_in), theirs, largest_file)
     os.close(theirs)
     with os.fdopen(mine, encoding="utf-8", errors="replace") as pipe:
         said, _, count = pipe.read().rpartition("\0")
@@ -131,9 +138,31 @@ def _on_event(event: str, details: tuple[Any, ...]) -> None:
 def _count() -> bool:
     """Count an operation; return whether the disk is full by now."""
     _plan.count += 1
+    if _plan.keep_in is not None:
+        _keep_state(_plan.keep_in)
     if _plan.count >= _plan.kill_at:
         os.kill(os.getpid(), signal.SIGKILL)
     return _plan.count >= _plan.full_from
+
+
+def _keep_state(target: Path) -> None:
+    """Copy the folder as it is on disk, unless it was like that before."""
+    folder, _plan.folder = _plan.folder, ""  # copying is none of the operations
+    found = fingerprint(Path(folder))
+    if found not in _plan.seen:
+        _plan.seen.add(found)
+        shutil.copytree(folder, target / str(_plan.count), symlinks=True)
+    _plan.folder = folder
+
+
+def fingerprint(path: Path, without: tuple[str, ...] = ("-shm",)) -> str:
+    """Return a digest of a file or folder, but for files with these endings (of SQLite)."""
+    digest = hashlib.blake2b()
+    for one in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        if not one.name.endswith(without):
+            digest.update(str(one.relative_to(path)).encode() + b"\0")
+            digest.update(one.read_bytes() if one.is_file() else b"")
+    return digest.hexdigest()
 
 
 def _is_write(event: str, details: tuple[Any, ...]) -> bool:

@@ -8,11 +8,12 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from faults.inject import Ended, call, run_in_child
+from faults.inject import Ended, call, fingerprint, run_in_child
 from fuzz.stored import records
 from quietgraph.bench.engines.worker import carry_out
 from quietgraph.bench.protocol import Run
@@ -128,13 +129,22 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def attempt(made: Path, folder: Path, command: Command, **fault: int) -> Ended:
+def attempt(made: Path, folder: Path, command: Command, **fault: Any) -> Ended:
     """Run a command with a fault, check what the store holds, and let it go on."""
+    ended = run_in_copy(made, folder, command, **fault)
+    check_left(made, folder, command)
+    return ended
+
+
+def run_in_copy(made: Path, folder: Path, command: Command, **fault: Any) -> Ended:
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(made, folder, ignore=lambda *_: ["ended"])
-    before = command.read(folder / command.store)
-    ended = run_in_child(call(command.words, folder), folder, **fault)
-    wanted = command.read(made / "ended" / command.store)
+    return run_in_child(call(command.words, folder), folder, **fault)
+
+
+def check_left(made: Path, folder: Path, command: Command) -> None:
+    """Check what the store holds, and that the command goes on to its end."""
+    before, wanted = (command.read(one / command.store) for one in (made, made / "ended"))
     found = command.read(folder / command.store)
     assert before.items() <= found.items() <= wanted.items()
     again = run_in_child(call(command.words, folder), folder)
@@ -142,7 +152,6 @@ def attempt(made: Path, folder: Path, command: Command, **fault: int) -> Ended:
     left = {path.name for path in folder.iterdir()} - {path.name for path in made.iterdir()}
     assert left <= {command.store}  # no journal, no lock
     assert command.read(folder / command.store) == wanted
-    return ended
 
 
 def places(made: Path, folder: Path, name: str, most: int) -> list[int]:
@@ -169,6 +178,16 @@ def test_killed_or_full_at_any_write(name: str, made: Path, tmp_path: Path) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_killed_and_full_at_every_write(name: str, made: Path, tmp_path: Path) -> None:
-    for place in places(made, tmp_path / "work", name, 10**6):
-        assert attempt(made, tmp_path / "work", COMMANDS[name], kill_at=place).signal == 9
-        check_full(attempt(made, tmp_path / "work", COMMANDS[name], full_from=place))
+    command, work, states = COMMANDS[name], tmp_path / "work", tmp_path / "states"
+    ended = run_in_copy(made, work, command, keep_in=states)
+    assert ended.code == 0, ended.errors
+    assert (states / "1").is_dir()
+    seen = set()
+    for state in states.iterdir():  # what a kill before a write would leave
+        seen.add(fingerprint(state))
+        check_left(made, state, command)
+    for place in range(1, ended.operations + 1):
+        check_full(run_in_copy(made, work, command, full_from=place))
+        if fingerprint(work) not in seen:  # what is the same goes on in the same way
+            seen.add(fingerprint(work))
+            check_left(made, work, command)
