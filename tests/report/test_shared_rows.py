@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import shutil
 import socket
 from pathlib import Path
 
@@ -141,6 +142,22 @@ def test_model_and_report_are_of_the_labelled_nodes_and_a_sample(run_folder: Pat
     graph = problem().graph
     assert first["degree"] == int(graph.adjacency.row_counts[int(first["node"])])
     assert len(first["neighbours"]) == min(12, first["degree"])
+
+
+@pytest.mark.parametrize("gone", [0, 1])
+def test_a_missing_part_is_named(gone: int, run_folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(run_folder, tmp_path / "run")
+    (tmp_path / "run" / "predictions" / f"part-{gone:05d}.parquet").unlink()
+    with pytest.raises(UnreadableFileError, match=r"lacks a part: it holds .* nodes\. Fit"):
+        read_predictions(tmp_path / "run")
+
+
+def test_a_damaged_part_is_named(run_folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(run_folder, tmp_path / "run")
+    part = tmp_path / "run" / "predictions" / "part-00001.parquet"
+    part.write_bytes(part.read_bytes()[:-50])
+    with pytest.raises(UnreadableFileError, match=r"part-00001\.parquet is no readable Parquet"):
+        read_predictions(tmp_path / "run")
 
 
 def test_a_folder_without_predictions_is_named(tmp_path: Path) -> None:

@@ -20,7 +20,9 @@ from quietgraph.embed.scale.distributed import current_world
 from quietgraph.embed.scale.node_rows import node_rows
 from quietgraph.embed.scale.partitions import induced_graph
 from quietgraph.errors import UnreadableFileError
+from quietgraph.graph.io.limits import budget_of
 from quietgraph.graph.io.raw import id_key
+from quietgraph.graph.io.table import open_table
 from quietgraph.methods import NodeClassifier
 from quietgraph.report.run_files import EMBEDDINGS_FILE, PREDICTIONS_FILE, PREDICTIONS_FOLDER
 from quietgraph.rng import torch_generator
@@ -134,7 +136,7 @@ def write_rows(model: NodeClassifier, node_ids: AnyArray, folder: Path) -> None:
     nodes, parts = node_rows(len(model.scores_)), folder / PREDICTIONS_FOLDER
     parts.mkdir(exist_ok=True)
     is_counted = pd.api.types.infer_dtype(node_ids, skipna=False) == "integer"
-    path, writer = parts / f"part-{current_world().rank:05d}.parquet", None
+    path, writer = parts / _part(current_world().rank), None
     try:
         for rows in nodes.blocks():
             found = model.calibration_.probabilities(model.scores_[rows]).numpy()
@@ -173,8 +175,21 @@ def predictions_table(
 def read_predictions(folder: Path) -> pd.DataFrame:
     """Return the predictions of a run folder, whether one process wrote them or several."""
     if (folder / PREDICTIONS_FILE).is_file():
-        return pd.read_csv(folder / PREDICTIONS_FILE)
+        return pd.read_csv(folder / PREDICTIONS_FILE, keep_default_na=False)  # NA may be a node
     parts = sorted((folder / PREDICTIONS_FOLDER).glob("part-*.parquet"))
     if not parts:
         raise UnreadableFileError(f"{folder} holds no predictions. Fit the model again.")
-    return pd.concat([pd.read_parquet(part) for part in parts], ignore_index=True)
+    tables = [open_table(part, budget_of(str(part), [part], None)) for part in parts]
+    frames = [piece.to_pandas() for table in tables for piece in table.pieces()]
+    found = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+    wanted = len(np.load(folder / EMBEDDINGS_FILE, mmap_mode="r"))
+    if len(found) != wanted or [part.name for part in parts] != list(map(_part, range(len(parts)))):
+        raise UnreadableFileError(
+            f"{folder / PREDICTIONS_FOLDER} lacks a part: it holds {len(found):,} of {wanted:,} "
+            "nodes. Fit the model again."
+        )
+    return found
+
+
+def _part(rank: int) -> str:
+    return f"part-{rank:05d}.parquet"
