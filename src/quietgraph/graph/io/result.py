@@ -9,7 +9,10 @@ from quietgraph.graph.io.encoding import Encoding
 from quietgraph.types import AnyArray, BoolArray
 
 _SHOWN = 10  # classes and columns that are named
-_COUNTS = ("nodes", "edges", "features", "labelled", "isolated", "self_loops", "duplicates")
+_COUNTS = (
+    *("nodes", "edges", "features", "labelled"),
+    *("isolated", "self_loops", "duplicates", "opposite"),
+)
 
 
 @dataclass(frozen=True)
@@ -56,12 +59,15 @@ class Understood:
     def from_dict(cls, facts: dict[str, Any]) -> Self:
         """Return what `to_dict` gave; ValueError where something else did."""
         known = {one.name for one in fields(cls)}
+        if not isinstance(facts["classes"], dict):
+            raise TypeError("classes are no sizes by name")
         texts = [facts["form"], *facts["columns"], *facts["notes"], *facts["classes"]]
         texts += [facts["label_column"]] if facts["label_column"] is not None else []
         counts = [facts[name] for name in _COUNTS] + list(facts["classes"].values())
         alike = facts["homophily"]
         right = set(facts) == known and all(type(one) is str for one in texts)
-        right = right and all(type(one) is int for one in counts)
+        right = right and all(type(one) is int and one >= 0 for one in counts)
+        right = right and facts["nodes"] >= max(1, facts["labelled"])
         if not right or not (alike is None or isinstance(alike, int | float)):
             raise ValueError("the facts of a read graph are incomplete")
         return cls(**{**facts, "columns": tuple(facts["columns"]), "notes": tuple(facts["notes"])})
