@@ -1,6 +1,7 @@
 """SQLite files: what is refused, and that nothing is lost; shown with the store of runs."""
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -8,7 +9,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
@@ -202,3 +203,17 @@ def test_a_killed_writer_loses_nothing_that_was_added(path: Path, num_lines: int
         seeds = [found.key.seed for found in store.records()]
     assert seeds[: last + 1] == list(range(last + 1))
     assert len(seeds) <= last + 2  # at most one was added but not yet said
+
+
+def test_a_reader_undoes_what_a_killed_process_began(path: Path, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as file:
+        file.execute("PRAGMA cache_size = 1")  # so that half of the transaction is on disk
+        file.execute("BEGIN")
+        file.execute("CREATE TABLE half (text)")
+        file.executemany("INSERT INTO half VALUES (?)", [("x" * 2000,)] * 50)
+        (tmp_path / "killed").mkdir()
+        for name in (path.name, f"{path.name}-journal"):
+            shutil.copy(path.with_name(name), tmp_path / "killed" / name)
+    with pytest.raises(UnreadableFileError, match="is empty: nothing was written"):
+        Store(tmp_path / "killed" / path.name, read_only=True)
+    assert not (tmp_path / "killed" / f"{path.name}-journal").exists()

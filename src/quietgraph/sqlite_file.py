@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +42,8 @@ def connect(path: Path, kind: FileKind, *, read_only: bool = False) -> sqlite3.C
     """
     with explained(path, kind):
         address = _reader_address(path, kind) if read_only else str(path)
+        if read_only:
+            _roll_back(path)
         connection = sqlite3.connect(
             address, uri=read_only, timeout=_WAIT_SECONDS, isolation_level=None
         )
@@ -102,6 +104,13 @@ def _reader_address(path: Path, kind: FileKind) -> str:
     # nobody changes the store either, so it may be read without one.
     unchanging = "" if writable or log.exists() else "&immutable=1"
     return f"{path.as_uri()}?mode=ro{unchanging}"
+
+
+def _roll_back(path: Path) -> None:
+    """Undo what a killed process began in a new file, which only a writer may; readers cannot."""
+    if path.with_name(f"{path.name}-journal").exists() and os.access(path.parent, os.W_OK):
+        with closing(sqlite3.connect(path, timeout=_WAIT_SECONDS)) as file:
+            file.execute("PRAGMA schema_version").fetchone()
 
 
 def lock_for_writing(path: Path, kind: FileKind) -> BaseFileLock:
