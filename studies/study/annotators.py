@@ -4,7 +4,7 @@ import pandas as pd
 from scipy.stats import ttest_rel
 
 from study.blocks import block
-from study.records import table
+from study.records import runs, some, table
 from study.words import fixed, graph, listed, markdown, mean_std, p_value
 
 RIVALS = {
@@ -18,6 +18,9 @@ BUDGET = 100
 def crowd_draws(measure: str, dataset: str) -> pd.DataFrame:
     """Return a measure of every consensus on a graph, a row per draw that has all four."""
     rows = table("annotators")
+    if measure.endswith("_unweighted"):  # weights are of ours alone
+        plain = rows[measure.removesuffix("_unweighted")]
+        rows[measure] = plain.where(rows["consensus"] != "quietgraph", rows[measure])
     if measure not in rows:
         return pd.DataFrame(columns=list(RIVALS), dtype=float)
     found = rows[rows["dataset"] == dataset].pivot_table(measure, "draw", "consensus")
@@ -44,6 +47,13 @@ def crowd_leads(measure: str) -> str:
         found = crowd_draws(measure, dataset)
         rows.append([graph(dataset), *(_lead(found["quietgraph"], found[one]) for one in others)])
     return markdown(["ours ahead of", *others.values()], rows)
+
+
+@block
+def accuracy_on_true_labels(method: str, dataset: str) -> str:
+    """Return the test accuracy of a method that learns from the true labels, on other draws."""
+    found = some(runs("fresh-9100"), method=method, dataset=dataset, noise="none")
+    return mean_std(found["test_accuracy"], n=True)
 
 
 @block
