@@ -6,22 +6,19 @@ the mean of both scores is better than either. It is one linear classifier on al
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from quietgraph.classify import attention_matrix, fit_linear, fit_ridge, is_heterophilous
-from quietgraph.classify.class_prior import class_adjustment
+from quietgraph.classify import attention_matrix, is_heterophilous
 from quietgraph.classify.smoothing import attribute_directions, attributes_of
 from quietgraph.embed.scale.partitions import WHOLE_UP_TO
 from quietgraph.graph import Graph
 from quietgraph.methods.base.task import Task
 from quietgraph.methods.base.two_stage import Decision
-from quietgraph.rng import torch_generator
-from quietgraph.types import Scores
+from quietgraph.methods.low_rank.linear_decision import fit_classifier, prior_adjustment
 
 if TYPE_CHECKING:
     from quietgraph.methods.low_rank.gcl_lr_attention import GCLLRAttention
@@ -72,18 +69,10 @@ def add_branch(
         branch: Of `prepare_branch`.
         task: Labels to learn from and to choose by.
     """
-    descent = partial(fit_linear, step_size=method.step_size)
-    fit = (fit_ridge if method.classifier == "ridge" else descent)(
-        branch.features,
-        task.labels,
-        train=task.train,
-        validation=task.validation,
-        num_classes=task.num_classes,
-        weights=task.train_weights,
-    )
+    fit = fit_classifier(method, branch.features, task)
     scores = (learned.scores + fit.scores(branch.features)) / 2
     held_out, wanted = scores[task.validation], task.labels[task.validation]
-    adjustment = _adjustment(method, held_out, task)
+    adjustment = prior_adjustment(method, held_out, task)
     state = {
         **learned.state,
         **branch.state,
@@ -104,12 +93,3 @@ def _rows(graph: Graph, state: dict[str, Tensor]) -> Tensor:
     seed, mean = int(state["attribute_seed"]), state["attribute_mean"]
     centred = attributes_of(graph, seed=seed, columns=len(mean))[1] - mean
     return F.normalize(centred @ state["attribute_directions"], dim=1)
-
-
-def _adjustment(method: "GCLLRAttention", held_out: Scores, task: Task) -> Tensor:
-    # Frequencies of classes are the caller's own where labels have weights.
-    if not method.class_prior_adjustment or task.weights is not None:
-        return held_out.new_zeros(held_out.shape[1])
-    draws = torch_generator(task.seed, "class prior")
-    wanted, trained = task.labels[task.validation], task.labels[task.train]
-    return class_adjustment(held_out, wanted, trained, generator=draws)

@@ -1,6 +1,5 @@
 """What GCL-LRR and GCL-LR-Attention share: the low-rank contrastive encoder and its parameters."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Self
@@ -8,8 +7,7 @@ from typing import ClassVar, Self
 import torch
 from torch import Tensor, nn
 
-from quietgraph.classify import LinearFit, fit_linear, fit_ridge, is_heterophilous
-from quietgraph.classify.class_prior import class_adjustment
+from quietgraph.classify import is_heterophilous
 from quietgraph.embed import TEDEncoder
 from quietgraph.embed.negative_depth import DEPTH_STARTS, HIGHEST_DEPTH, LOWEST_DEPTH
 from quietgraph.embed.scale.distributed import current_world
@@ -38,14 +36,14 @@ from quietgraph.methods.low_rank.encoder import (
 from quietgraph.methods.low_rank.graph_settings import graph_settings
 from quietgraph.methods.low_rank.large_features import is_large
 from quietgraph.methods.low_rank.letter import letter_settings
+from quietgraph.methods.low_rank.linear_decision import (
+    CLASSIFIERS,
+    fit_classifier,
+    prior_adjustment,
+)
 from quietgraph.params import ParameterValue, Settings, make, param, parameters
-from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Scores
 
-_CLASSIFIERS: dict[str, Callable[..., LinearFit]] = {
-    "ridge": fit_ridge,
-    "gradient-descent": fit_linear,
-}
 _FILTERED = 50_000  # most edges for which filters of trainable depth are tried unasked
 
 
@@ -159,7 +157,7 @@ class LowRankContrast(NodeClassifier):
     classifier: str = param(
         "ridge",
         "linear classifier: ridge, or the gradient descent of the paper",
-        choices=tuple(_CLASSIFIERS),
+        choices=tuple(CLASSIFIERS),
         after_embedding=True,
     )
     step_size: str = param(
@@ -234,23 +232,9 @@ class LowRankContrast(NodeClassifier):
         large = is_large(embeddings)
         seen = task.train | task.validation if large else slice(None)
         features = self._features(rows[seen], state)
-        descent = {"step_size": self.step_size} if self.classifier == "gradient-descent" else {}
-        fit = _CLASSIFIERS[self.classifier](
-            features,
-            task.labels[seen],
-            train=task.train[seen],
-            validation=task.validation[seen],
-            num_classes=task.num_classes,
-            weights=task.train_weights,
-            **descent,
-        )
-        bias = fit.bias
-        # Frequencies of classes are the caller's own where labels have weights.
-        if self.class_prior_adjustment and task.weights is None:
-            held_out, labels = features[task.validation[seen]], task.labels[task.validation]
-            draws = torch_generator(task.seed, "class prior")
-            trained = task.labels[task.train]
-            bias = bias + class_adjustment(fit.scores(held_out), labels, trained, generator=draws)
+        fit = fit_classifier(self, features, task, seen)
+        held_out = fit.scores(features[task.validation[seen]])
+        bias = fit.bias + prior_adjustment(self, held_out, task)
         # All processes score by the classifier of the first one, whatever their rounding.
         state = current_world().agree({**state, "weight": fit.weight, "bias": bias})
         name, made = "fold scores" if task.is_fold else "scores", None if large else features
