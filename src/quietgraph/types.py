@@ -31,7 +31,6 @@ LabelValue: TypeAlias = bool | int | float | str  # as files and JSON hold it
 JSONValue: TypeAlias = (
     "bool | int | float | str | Sequence[JSONValue] | Mapping[str, JSONValue] | None"
 )
-JSONObject: TypeAlias = dict[str, JSONValue]
 
 
 class Context(Protocol):

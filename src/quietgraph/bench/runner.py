@@ -1,4 +1,4 @@
-"""A sweep that survives: only what is missing is run, every finished run is kept at once."""
+"""A sweep: only missing runs are run, and every finished one is stored at once."""
 
 import time
 from collections.abc import Callable, Generator, Sequence

@@ -1,4 +1,4 @@
-"""Search for good parameters by what noisy labels say, kept in a file and gone on with later."""
+"""Hyper-parameter search by noisy validation labels, stored in a file and resumed from it."""
 
 import math
 import time

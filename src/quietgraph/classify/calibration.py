@@ -1,4 +1,4 @@
-"""Probabilities that mean what they say: scores calibrated on noisy labels."""
+"""Calibrated probabilities: the temperature of scores, fitted to noisy labels."""
 
 from dataclasses import dataclass
 from typing import Final, TypeAlias

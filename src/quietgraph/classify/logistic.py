@@ -1,4 +1,4 @@
-"""Multinomial logistic regression on labelled rows: the probe that scores embeddings alike."""
+"""Multinomial logistic regression on labelled rows, the linear probe of embeddings."""
 
 from collections.abc import Iterable
 from functools import cache

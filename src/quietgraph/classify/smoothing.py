@@ -1,4 +1,4 @@
-"""Label-free features for classifying under noise: neighbourhoods average errors away."""
+"""Attributes averaged over neighbourhoods: features that need no label."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""`quietgraph bench`: sweeps that survive, tables that can be trusted."""
+"""`quietgraph bench run`: run a grid and store every finished run."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is wrong with the data on purpose, as one line of text and as a value."""
+"""Noise settings such as `symmetric:0.4`: parsed from text, and held as a value."""
 
 import csv
 import hashlib

@@ -1,4 +1,4 @@
-"""Which nodes train, which select, which are scored."""
+"""Splits: training, validation and test nodes."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What makes embeddings good: three losses on plain tensors."""
+"""Losses on plain tensors: InfoNCE, prototypes, truncated nuclear norm."""
 
 import torch
 import torch.nn.functional as F
