@@ -1,4 +1,4 @@
-"""Calibrated probabilities: the temperature of scores, fitted to noisy labels."""
+"""Calibrated probabilities: temperature and power of the scores, fitted to noisy labels."""
 
 from dataclasses import dataclass
 from typing import Final, TypeAlias
