@@ -28,7 +28,7 @@ from quietgraph.methods.low_rank.classifier_rows import classifier_rows, mean_ro
 from quietgraph.rng import torch_generator
 
 NOISE = ("none", "symmetric:0.4", "asymmetric:0.4")
-STRENGTHS = (64.0, 16.0, 4.0, 1.0, 0.25, 0.0625)  # of logistic regression
+PENALTIES = (64.0, 16.0, 4.0, 1.0, 0.25, 0.0625)  # of logistic regression
 
 
 def attended(rows: Tensor) -> Tensor:
@@ -56,7 +56,7 @@ def scores_of(features: dict[str, Tensor], task: Task) -> dict[str, Tensor]:
     scores = {}
     for name, rows in features.items():
         scores[name] = fit_ridge(rows, task.labels, **given).scores(rows)
-        logistic = fit_logistic(rows, task.labels, strengths=STRENGTHS, **given)
+        logistic = fit_logistic(rows, task.labels, penalties=PENALTIES, **given)
         scores[f"{name} logistic"] = logistic.scores(rows)
     return scores | {
         "E+A": scores["E"] + scores["A"],
