@@ -243,6 +243,18 @@ HOSTILE: dict[str, Callable[[Path], Path]] = {
         + b"]><graphml><graph><node id='&m;'/></graph></graphml>",
     ),
     "an attribute for every node": many_attributes,
+    "a row pointer that ends in 0": npz(
+        adj_data=np.ones(1),
+        adj_indices=np.zeros(1, np.int32),
+        adj_indptr=np.array([0, 4000, 0, 0], np.int32),
+        adj_shape=np.array([3, 3]),
+    ),
+    "a row pointer that overflows": npz(
+        adj_data=np.ones(1),
+        adj_indices=np.zeros(1, np.int32),
+        adj_indptr=np.array([0, 2**30, 2**31 - 1, -(2**31), -(2**30), 0, 1], np.int32),
+        adj_shape=np.array([6, 6]),
+    ),
     "a damaged row pointer": damaged("row_pointer", 5, 2**30),
     "a damaged column": damaged("columns", 5, 2**30),
     "a negative column": damaged("columns", 5, -(2**30)),

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse
 import torch
 
+from quietgraph.graph.sparse import compressed_matrix
 from quietgraph.types import Labels
 
 
@@ -13,15 +14,12 @@ def read_matrices(path: Path) -> tuple[scipy.sparse.csr_matrix, scipy.sparse.csr
     """Return adjacency, attributes and labels; ValueError where an index leads outside."""
     with np.load(path, allow_pickle=False) as arrays:
         adjacency, features = (
-            scipy.sparse.csr_matrix(
-                tuple(arrays[f"{kind}_{part}"] for part in ("data", "indices", "indptr")),
-                shape=arrays[f"{kind}_shape"],
+            compressed_matrix(
+                *(arrays[f"{kind}_{part}"] for part in ("data", "indices", "indptr", "shape"))
             )
             for kind in ("adj", "attr")
         )
         labels = torch.from_numpy(arrays["labels"]).long()
-    for matrix in (adjacency, features):
-        matrix.check_format(full_check=True)
     if labels.shape != (adjacency.shape[0],) or adjacency.shape[0] != features.shape[0]:
         raise ValueError("labels, attributes and adjacency have different lengths")
     return adjacency, features, labels

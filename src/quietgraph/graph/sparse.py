@@ -18,6 +18,30 @@ SPARSE_FROM: Final = 64  # columns from which sparsity is worth its bookkeeping
 _Value = TypeVar("_Value")
 
 
+def compressed_matrix(
+    data: AnyArray,
+    indices: AnyArray,
+    pointer: AnyArray,
+    shape: tuple[int, int],
+    *,
+    by_column: bool = False,
+) -> SparseMatrix:
+    """Return the matrix of arrays from a file; ValueError where one leads outside of another.
+
+    SciPy's own check passes over a pointer that ends in 0 and over differences that overflow; code
+    in C then follows such a pointer beyond its memory.
+    """
+    if any(part.dtype.kind not in "iu" or part.ndim != 1 for part in (indices, pointer)):
+        raise ValueError("indices are no lists of whole numbers")
+    rises = len(pointer) and pointer[0] == 0 and bool((pointer[1:] >= pointer[:-1]).all())
+    if not rises or pointer[-1] > len(indices):
+        raise ValueError("the pointer does not rise from 0 to the number of entries")
+    kind = scipy.sparse.csc_matrix if by_column else scipy.sparse.csr_matrix
+    matrix = kind((data, indices, pointer), shape=shape)
+    matrix.check_format(full_check=True)
+    return matrix.tocsr()
+
+
 @dataclass(frozen=True, eq=False)
 class CSR:
     """A sparse matrix as three tensors; columns are sorted within each row.

@@ -74,6 +74,25 @@ def test_a_scipy_matrix_alone_gets_structural_features(tmp_path: Path, layout: s
             {"adj_data": [1.0], "adj_indices": [9], "adj_indptr": [0, 1, 1], "adj_shape": [2, 2]},
             "is no readable sparse matrix",
         ),
+        *(
+            (
+                {
+                    "adj_data": np.ones(1),
+                    "adj_indices": np.zeros(1, dtype=np.int32),
+                    "adj_indptr": np.array(pointer, dtype=np.int32),
+                    "adj_shape": [len(pointer) - 1] * 2,
+                },
+                "pointer does not rise",  # SciPy's check passes over both
+            )
+            for pointer in (
+                [0, 4000, 0, 0],
+                [0, 2**30, 2**31 - 1, -(2**31), -(2**30), 0, 1],
+            )
+        ),
+        (
+            {"adj_data": [1.0], "adj_indices": [1j], "adj_indptr": [0, 1, 1], "adj_shape": [2, 2]},
+            "adj_indices must be whole numbers",
+        ),
     ],
 )
 def test_bad_arrays_get_their_sentence(tmp_path: Path, arrays, sentence: str) -> None:

@@ -14,6 +14,7 @@ from quietgraph.errors import UnreadableFileError
 from quietgraph.graph.checks import check_edges, check_weights
 from quietgraph.graph.io.limits import EDGE, FEATURE, NODE, Budget, parsing
 from quietgraph.graph.io.raw import EdgeBlocks, Raw
+from quietgraph.graph.sparse import compressed_matrix
 from quietgraph.types import AnyArray, IntArray, Matrix, SparseMatrix
 
 _FEATURES: Final = ("x", "features", "node_features", "node_feat", "feat", "attr_matrix")
@@ -180,6 +181,8 @@ def _take_matrix(
             continue
         data, first, second, shape = (left.pop(name) for name in names)
         _check_kind({names[0]: data}, "biuf", "real numbers", where)
+        whole = dict(zip(names[1:], (first, second, shape), strict=True))
+        _check_kind(whole, "iu", "whole numbers", where)
         data = data.astype(np.float32) if data.dtype == np.float16 else data  # SciPy has no half
         layout = left.pop(f"{start}format", "csr")
         with parsing(f"{where}: what {', '.join(names)} describe", "sparse matrix"):
@@ -189,10 +192,8 @@ def _take_matrix(
             budget.check("columns of a matrix", size[1], each)
             if parts is _COORDINATES:
                 return scipy.sparse.coo_matrix((data, (first, second)), shape=size).tocsr()
-            kind = scipy.sparse.csc_matrix if layout in {"csc", b"csc"} else scipy.sparse.csr_matrix
-            matrix = kind((data, first, second), shape=size)
-            matrix.check_format(full_check=True)  # else bad indices would crash the process
-            return matrix.tocsr()
+            by_column = layout in {"csc", b"csc"}
+            return compressed_matrix(data, first, second, size, by_column=by_column)
     return None
 
 
