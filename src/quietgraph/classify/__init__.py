@@ -17,7 +17,6 @@ from quietgraph.classify.smoothing import (
     neighbour_similarity,
     smooth_rows,
     smoothed_attributes,
-    unit_attributes,
 )
 from quietgraph.data.folds import stratified_folds
 
@@ -42,5 +41,4 @@ __all__ = [
     "smoothed_attributes",
     "stratified_folds",
     "suspect_table",
-    "unit_attributes",
 ]

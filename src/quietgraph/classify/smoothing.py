@@ -23,61 +23,42 @@ _COMPARED = 10_000_000  # attribute values of sampled edges that are compared
 _COUNTED = 2**26  # stored entries of a graph up to which a sample is a permutation of them all
 _EXACT_ENTRIES = 50_000_000  # nodes x columns up to which smoothed attributes are held whole
 _LARGE_COLUMNS = 256  # of the attributes of graphs that are worked on in blocks
-_HOPS, _KEEP = 8, 0.05  # of smoothed attributes
-_TELEPORT = 0.1  # of the personalised PageRank
+_HOPS, _KEEP = 8, 0.05  # of smoothed attributes: longest way, weight of the own row
+_TELEPORT = 0.1  # of the personalised PageRank: weight of the own row in every step
 
 
-def smooth_rows(
-    operator: CSR, rows: Embeddings, *, steps: int = 10, keep: float = _TELEPORT
-) -> Tensor:
+def smooth_rows(operator: CSR, rows: Embeddings, *, steps: int = 10) -> Tensor:
     """Return unit rows averaged over neighbourhoods by a personalised PageRank [nodes, dim].
 
     Args:
         operator: The normalised adjacency.
         rows: One row per node [nodes, dim].
         steps: Number of propagations.
-        keep: Share of the own row in every step.
     """
     smooth = rows
     for _ in range(steps):
-        smooth = (1 - keep) * propagate(operator, smooth) + keep * rows
+        smooth = (1 - _TELEPORT) * propagate(operator, smooth) + _TELEPORT * rows
     return F.normalize(smooth, dim=1)
 
 
-def pagerank_weights(steps: int, *, keep: float = _TELEPORT) -> list[float]:
+def pagerank_weights(steps: int) -> list[float]:
     """Return the weight of each number of hops 0 ... steps in `smooth_rows`."""
-    return [keep * (1 - keep) ** hop for hop in range(steps)] + [(1 - keep) ** steps]
+    return [_TELEPORT * (1 - _TELEPORT) ** hop for hop in range(steps)] + [(1 - _TELEPORT) ** steps]
 
 
-def unit_attributes(
-    features: Features, *, most_columns: int = 1024, generator: torch.Generator
-) -> Tensor:
-    """Return attributes in unit rows [nodes, columns].
+def smoothed_attributes(operator: CSR, attributes: Tensor) -> Tensor:
+    """Return attributes averaged over up to 8 hops, in unit rows [nodes, columns].
 
-    Attributes of large graphs that are wider than `most_columns` are projected on so many at
-    random, which keeps rows of about unit length.
-    """
-    columns = _count_columns(features, most_columns)
-    return _narrow(normalise_rows(features, "l2"), columns, generator)
-
-
-def smoothed_attributes(
-    operator: CSR, attributes: Tensor, *, hops: int = _HOPS, keep: float = _KEEP
-) -> Tensor:
-    """Return attributes averaged over up to `hops` hops, in unit rows [nodes, columns].
-
-    Unit rows of keep X + (1 - keep) mean_k A^k X.
+    Unit rows of 0.05 X + 0.95 mean_k A^k X.
 
     Args:
         operator: The normalised adjacency A.
         attributes: One unit row per node X [nodes, columns].
-        hops: The longest way an attribute goes.
-        keep: Share of the own row.
     """
-    hop, total = attributes, keep * attributes
-    for _ in range(hops):
+    hop, total = attributes, _KEEP * attributes
+    for _ in range(_HOPS):
         hop = propagate(operator, hop)
-        total += (1 - keep) / hops * hop
+        total += (1 - _KEEP) / _HOPS * hop
     return F.normalize(total, dim=1)
 
 

@@ -15,9 +15,7 @@ from quietgraph.classify import (
     neighbour_similarity,
     self_trained_ridge,
     smooth_rows,
-    smoothed_attributes,
     smoothing,
-    unit_attributes,
 )
 from quietgraph.classify.class_prior import class_adjustment
 from quietgraph.embed import Propagation, normalised_adjacency
@@ -45,12 +43,10 @@ def test_smoothed_attributes_keep_the_angles_of_the_dense_formula() -> None:
     for hop in range(1, 9):
         total += torch.linalg.matrix_power(operator.to_dense(), hop) @ unit / 8
     rows = F.normalize(0.05 * unit + 0.95 * total, dim=1)
-    own = unit_attributes(graph.features, generator=torch_generator(0))
-    fast = smoothed_attributes(operator, own)
+    fast = smoothing.attributes_of(graph, seed=0)[1]
     torch.testing.assert_close(fast @ fast.T, rows @ rows.T, atol=1e-3, rtol=1e-3)
-    sparse = CSR.from_scipy(graph.features.numpy())
-    own = unit_attributes(sparse, generator=torch_generator(0))
-    same = smoothed_attributes(operator, own)
+    sparse = graph.with_features(CSR.from_scipy(graph.features.numpy()))
+    same = smoothing.attributes_of(sparse, seed=0)[1]
     torch.testing.assert_close(same @ same.T, fast @ fast.T, atol=1e-3, rtol=1e-3)
 
 
