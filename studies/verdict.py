@@ -1,20 +1,21 @@
 """Is the verdict of `quality()` right? Generated graphs with and without signal.
 
-    python studies/verdict.py --method s2gc --seeds 5000-5099
+    python studies/verdict.py --method s2gc --seeds 6000-6099 --csv verdict.csv
 
 Without signal: labels drawn at random on random graphs, or permuted labels of a graph with signal.
 With signal: homophilous and heterophilous block models. Sizes, numbers of classes and labels, class
-frequencies and label noise vary with the seed. One line of JSON per graph.
+frequencies and label noise vary with the seed. One row per graph; finished rows are kept.
 """
 
 import argparse
-import json
-from collections import Counter
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 
 import quietgraph as qg
+from quietgraph.bench.grid import parse_seeds
 
 
 def draw(seed: int, *, signal: bool) -> tuple[qg.Graph, np.ndarray, dict]:
@@ -56,27 +57,35 @@ def draw(seed: int, *, signal: bool) -> tuple[qg.Graph, np.ndarray, dict]:
     return graph, labels, facts | {"homophily": homophily if signal else None}
 
 
+def judge(method: str, seed: int, *, signal: bool) -> dict:
+    """Return the statement of quality of one graph."""
+    graph, labels, facts = draw(seed, signal=signal)
+    model = qg.get_method(method)(seed=seed).fit(graph, labels)
+    found, table = model.quality(), model.suspects()
+    names = ("accuracy", "chance", "p_value", "estimated_accuracy", "noise_rate")
+    row = {"method": method, "seed": seed, "signal": signal, **facts}
+    row |= {name: round(getattr(found, name), 4) for name in names}
+    return row | {"verdict": found.verdict, "flagged": int(table["is_issue"].sum())}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--method", default="s2gc")
-    parser.add_argument("--seeds", default="5000-5099")
+    parser.add_argument("--seeds", default="6000-6099")
+    parser.add_argument("--csv", type=Path, default=Path("verdict.csv"), help="table to continue")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    first, last = (int(number) for number in options.seeds.split("-"))
-    counts = {True: Counter(), False: Counter()}
-    for seed in range(first, last + 1):
+    stored = pd.read_csv(options.csv).to_dict("records") if options.csv.exists() else []
+    rows = {(row["method"], row["seed"], row["signal"]): row for row in stored}
+    for seed in parse_seeds(options.seeds):
         for signal in (False, True):
-            graph, labels, facts = draw(seed, signal=signal)
-            model = qg.get_method(options.method)(seed=seed).fit(graph, labels)
-            found, table = model.quality(), model.suspects()
-            counts[signal][found.verdict] += 1
-            names = ("accuracy", "chance", "p_value", "estimated_accuracy", "noise_rate")
-            row = {"method": options.method, "seed": seed, "signal": signal, **facts}
-            row |= {name: round(getattr(found, name), 4) for name in names}
-            row |= {"verdict": found.verdict, "flagged": int(table["is_issue"].sum())}
-            print(json.dumps(row), flush=True)
-    for signal, verdicts in counts.items():
-        print("with signal" if signal else "without signal", dict(verdicts))
+            key = (options.method, seed, signal)
+            if key not in rows:
+                rows[key] = judge(options.method, seed, signal=signal)
+                frame = pd.DataFrame([rows[key] for key in sorted(rows)])
+                frame.to_csv(options.csv, index=False, lineterminator="\n")
+    frame = pd.DataFrame(rows.values())
+    print(frame.groupby(["method", "signal", "verdict"]).size().to_string())
 
 
 if __name__ == "__main__":
