@@ -74,6 +74,17 @@ def test_pure_noise_is_not_trusted_and_no_label_is_called_wrong() -> None:
     assert table.attrs["notice"].startswith("Do not trust")
 
 
+def test_on_pure_noise_no_accuracy_is_claimed_and_no_prediction_is_sure() -> None:
+    graph, labels = noise_graph(0)
+    model = qg.get_method("s2gc")().fit(graph, labels)
+    found = model.quality()
+    assert found.estimated_accuracy < 0.5
+    assert not any("Estimated label noise" in sentence for sentence in found.sentences)
+    assert "estimated wrong labels" not in found._repr_html_()
+    assert model.predict_proba().max(axis=1).mean() < 0.5
+    assert all(answer is None for answer in model.predict(abstain=0.9))
+
+
 @pytest.mark.parametrize(
     ("homophily", "signal", "shuffled", "verdicts"),
     [

@@ -3,7 +3,14 @@ import json
 import pytest
 import torch
 
-from quietgraph.diagnose import BoundSettings, Diagnosis, diagnose_embedding
+from quietgraph.diagnose import (
+    BoundSettings,
+    Diagnosis,
+    bound_terms,
+    diagnose_embedding,
+    label_projection,
+)
+from quietgraph.diagnose.kernel import attended_embeddings
 from quietgraph.errors import InvalidLabelsError
 
 
@@ -68,3 +75,20 @@ def test_the_inputs_are_left_as_they_were() -> None:
     diagnose_embedding(rows, labels)
     assert torch.equal(rows, before[0])
     assert torch.equal(labels, before[1])
+
+
+def test_more_dimensions_than_nodes_change_no_number() -> None:
+    draws = torch.Generator().manual_seed(3)
+    wide, labels = torch.randn(12, 40, generator=draws), torch.arange(12) % 3
+    labelled = torch.arange(12) < 8
+    found = diagnose_embedding(wide, labels, labelled=labelled)
+    direct = bound_terms(wide, labels, labelled=labelled)
+    attended = bound_terms(
+        attended_embeddings(wide), labels, labelled=labelled, settings=BoundSettings(scale="raw")
+    )
+    assert found.dim == 40
+    torch.testing.assert_close(found.bound.upper_bound, direct.upper_bound)
+    wanted = attended.upper_bound
+    torch.testing.assert_close(found.attended_bound.upper_bound, wanted, rtol=1e-5, atol=1e-5)
+    scores = label_projection(wide, labels).scores
+    torch.testing.assert_close(found.signal.scores, scores, rtol=1e-4, atol=1e-5)

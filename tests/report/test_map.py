@@ -38,8 +38,9 @@ def test_degenerate_embeddings_have_a_map(shape: tuple[int, int]) -> None:
     assert np.isfinite(places).all()
 
 
-def test_main_directions_are_those_of_the_svd() -> None:
-    rows, _ = groups(3, 20)
+@pytest.mark.parametrize("nodes", [None, 7], ids=["all nodes", "fewer than dimensions"])
+def test_main_directions_are_those_of_the_svd(nodes: int | None) -> None:
+    rows = groups(3, 20)[0][:nodes]
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     left, values, _ = np.linalg.svd(unit - unit.mean(axis=0), full_matrices=False)
     slow = left[:, :4] * values[:4]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
@@ -10,16 +10,11 @@ import torch
 from scipy.special import ndtr
 
 from quietgraph.classify.label_issues.noise import NoiseEstimate, estimate_noise
+from quietgraph.classify.verdict import DISTRUST, TRUST, advice_of, sentences_of, verdict_of
 from quietgraph.html import facts_html
 from quietgraph.types import UNKNOWN, AnyArray, IntArray, Labels, Probabilities
 
-TRUST, CARE, DISTRUST = "trust", "with care", "do not trust"
 THRESHOLDS: Final = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # of the coverage curve
-_FEW_LABELS: Final = 20  # fewer cannot tell a good model from a lucky one
-_CHANCE_P: Final = 0.01  # above: agreement that chance may explain
-_TRUST_P: Final = 1e-4
-_TRUST_KAPPA: Final = 0.3  # least agreement beyond chance, at the lower end of the interval
-_TRUST_ACCURACY: Final = 0.65
 _RESAMPLES: Final = 100
 _MOST_NODES: Final = 5_000  # that the noise interval is resampled from
 _Z: Final = 1.96
@@ -93,9 +88,25 @@ class Quality:
             "labels": self.num_labels,
             "agreement out of fold": f"{self.accuracy:.1%} ({low:.1%} to {high:.1%})",
             "most frequent label": f"{self.majority:.1%}",
-            "estimated wrong labels": f"{self.noise_rate:.1%}",
         }
+        if self.verdict != DISTRUST:
+            facts["estimated wrong labels"] = f"{self.noise_rate:.1%}"
         return facts_html("Quality", facts, (*self.sentences, *self.advice))
+
+    def with_probabilities(self, probabilities: Probabilities, labels: Labels) -> Self:
+        """Return the statement with the accuracy and coverage that other probabilities estimate.
+
+        Args:
+            probabilities: Of the same predictions [nodes, classes].
+            labels: Observed labels as class codes, -1 unknown [nodes].
+        """
+        known = labels != UNKNOWN
+        observed, rows = labels[known].numpy(), probabilities[known].numpy()
+        return replace(
+            self,
+            estimated_accuracy=float(rows.max(axis=1).mean()),
+            coverage=_coverage(rows, rows.argmax(axis=1) == observed),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
@@ -164,11 +175,11 @@ def assess_quality(
         "unreached": unreached,
         "follows_attributes": follows_attributes,
     }
-    verdict = _verdict(facts)
+    verdict = verdict_of(facts)
     return Quality(
         verdict=verdict,
-        sentences=_sentences(verdict, facts),
-        advice=() if verdict == TRUST else (*hints, *_advice(facts, rows.shape[1])),
+        sentences=sentences_of(verdict, facts),
+        advice=() if verdict == TRUST else (*hints, *advice_of(facts, rows.shape[1])),
         coverage=_coverage(rows, hits),
         **facts,
     )
@@ -219,75 +230,6 @@ def noise_interval(
     low = max(0.0, min(float(low), found.rate - _Z * found.standard_error))
     high = min(1.0, max(float(high), found.rate + _Z * found.standard_error))
     return found.rate, (low, high)
-
-
-def _verdict(facts: Mapping[str, Any]) -> str:
-    if facts["num_labels"] < _FEW_LABELS or facts["one_class"] or facts["p_value"] > _CHANCE_P:
-        return DISTRUST
-    chance = facts["chance"]
-    beyond = (facts["accuracy_interval"][0] - chance) / max(1 - chance, 1e-9)
-    if (
-        not facts["follows_attributes"]
-        and beyond >= _TRUST_KAPPA
-        and facts["p_value"] <= _TRUST_P
-        and facts["estimated_accuracy"] >= _TRUST_ACCURACY
-        and facts["accuracy_interval"][0] > facts["majority"]
-    ):
-        return TRUST
-    return CARE
-
-
-def _sentences(verdict: str, facts: Mapping[str, Any]) -> tuple[str, ...]:
-    low, high = facts["accuracy_interval"]
-    words = [
-        f"Out of fold, {facts['accuracy']:.0%} of {facts['num_labels']:,} observed labels are "
-        f"predicted (95 % interval {low:.0%} to {high:.0%}); permuted labels would give "
-        f"{facts['chance']:.0%}, the most frequent label {facts['majority']:.0%}.",
-        "Estimated label noise: {:.0%} ({:.0%} to {:.0%}); estimated accuracy against true "
-        "labels: {:.0%}.".format(
-            facts["noise_rate"], *facts["noise_interval"], facts["estimated_accuracy"]
-        ),
-    ]
-    if facts["follows_attributes"]:
-        words.append(_FOLLOWS_ATTRIBUTES)
-    if facts["unreached"]:
-        nodes = "1 node" if facts["unreached"] == 1 else f"{facts['unreached']:,} nodes"
-        words.append(f"No path leads from a labelled node to {nodes}.")
-    return (f"{_OPENINGS[verdict]}{_reason(verdict, facts)}.", *words)
-
-
-_FOLLOWS_ATTRIBUTES: Final = (
-    "The nodes' own attributes predict these labels better than the neighbours do, although "
-    "neighbours are alike. Errors of one annotator or language model that read these attributes "
-    "are not in the estimated noise, which is then a lower bound."
-)
-_OPENINGS: Final = {
-    TRUST: "These predictions can be trusted",
-    CARE: "Use these predictions with care",
-    DISTRUST: "Do not trust these predictions",
-}
-
-
-def _reason(verdict: str, facts: Mapping[str, Any]) -> str:
-    if verdict == TRUST:
-        return ""
-    if verdict == CARE and facts["follows_attributes"]:
-        return ": the labels may be wrong in ways that these numbers cannot show"
-    if verdict == CARE:
-        return ": they are better than chance, but many are probably wrong"
-    if facts["num_labels"] < _FEW_LABELS:
-        return f": {facts['num_labels']} labels are too few to tell"
-    if facts["one_class"]:
-        return ": every node gets the same class"
-    return ": they agree with observed labels no better than chance"
-
-
-def _advice(facts: Mapping[str, Any], num_classes: int) -> tuple[str, ...]:
-    if facts["follows_attributes"]:
-        return ("Verify some labels, or ask a second annotator.",)
-    if (per_class := facts["num_labels"] / num_classes) < 20:
-        return (f"Label more nodes: there are {per_class:.0f} labels per class.",)
-    return ("Compare other methods, for example gcl-lr-attention, gcn and tedgcn.",)
 
 
 def _coverage(rows: AnyArray, hits: AnyArray) -> tuple[Coverage, ...]:

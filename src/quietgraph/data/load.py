@@ -96,6 +96,13 @@ def is_path(source: str | Path) -> bool:
     return not nearest_name(source, DATASETS)
 
 
+def _example_of_label(read: ReadGraph) -> str:
+    """Return an option that may be meant: a column of few different texts may hold the labels."""
+    parted = (words.rpartition(": ") for words in read.understood.columns)
+    names = [name for name, _, kind in parted if kind.startswith("category")]
+    return f", perhaps --column '{names[-1]}=label'" if names else ""
+
+
 def observe_files(
     read: ReadGraph, path: Path, *, seed: int, annotations: "AnnotationsLike | None" = None
 ) -> Observation:
@@ -108,7 +115,7 @@ def observe_files(
         annotations: Answers of several annotators, which own labels are joined to.
     """
     if read.understood.label_column is None and annotations is None:
-        raise InvalidLabelsError(_without_labels(path))
+        raise InvalidLabelsError(_without_labels(path, read))
     facts: dict[str, Any] = {
         "name": path.resolve().stem,
         "node_ids": read.node_ids,
@@ -122,12 +129,12 @@ def observe_files(
     return found if annotations is None else found.annotate(annotations)
 
 
-def _without_labels(path: Path) -> str:
+def _without_labels(path: Path, read: ReadGraph) -> str:
     if path.stem == "nodes" and path.is_file():
         return f"{path} is a table of nodes without edges. Name the folder of both: {path.parent}."
     return (
         f"{path} has no labels: nothing in it is called {', '.join(LABEL_NAMES)}. Name the column "
-        "that holds them with --column NAME=label (columns= in Python)."
+        f"that holds them with --column NAME=label (columns= in Python){_example_of_label(read)}."
     )
 
 

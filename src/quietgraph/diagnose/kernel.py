@@ -107,6 +107,18 @@ def eigenbasis(embeddings: Embeddings, *, scale: Scale = "unit") -> tuple[Tensor
     return values[kept], vectors[kept].T
 
 
+def narrowed(embeddings: Embeddings) -> Embeddings:
+    """Return the rows in an orthonormal basis of their span, where nodes are fewer than dimensions.
+
+    The kernel and all that follows from it stay: hashed words of a small table have thousands of
+    dimensions, whose Gram matrix would cost more than the fit.
+    """
+    if len(embeddings) >= embeddings.shape[1]:
+        return embeddings
+    rows = embeddings.detach().to(device="cpu", dtype=torch.float64)
+    return torch.linalg.qr(rows.T, mode="r").R.T.to(embeddings.dtype)
+
+
 def cross_product(embeddings: Embeddings, targets: Tensor, *, scale: Scale = "unit") -> Tensor:
     """Return H^T Y [dim, columns] for targets Y [nodes, columns], in float64."""
     total = torch.zeros(embeddings.shape[1], targets.shape[1], dtype=torch.float64)

@@ -8,7 +8,13 @@ from torch import Tensor
 
 from quietgraph.classify.label_issues.noise import NoiseEstimate, estimate_noise
 from quietgraph.diagnose.bound import BoundSettings, BoundTerms, bound_terms
-from quietgraph.diagnose.kernel import Scale, attended_embeddings, gram_eigenvalues
+from quietgraph.diagnose.kernel import (
+    Scale,
+    attended_embeddings,
+    check_embeddings,
+    gram_eigenvalues,
+    narrowed,
+)
 from quietgraph.diagnose.projection import Projection, label_projection, noise_projection
 from quietgraph.diagnose.spectrum import Spectrum, attended_eigenvalues, describe_spectrum
 from quietgraph.diagnose.targets import check_known
@@ -110,6 +116,9 @@ def diagnose_embedding(
     settings = BoundSettings() if settings is None else settings
     right = labels if reference is None else reference
     scale = settings.scale
+    check_embeddings(embeddings, scale=scale)
+    dim, embeddings = embeddings.shape[1], narrowed(embeddings)
+    features = None if features is None else narrowed(features)
     values = gram_eigenvalues(embeddings, scale=scale)
     check_known(labels, embeddings)
     check_known(right, embeddings, name="reference")
@@ -119,7 +128,7 @@ def diagnose_embedding(
     seen = right.where(labels != UNKNOWN, UNKNOWN)
     return Diagnosis(
         num_nodes=len(embeddings),
-        dim=embeddings.shape[1],
+        dim=dim,
         scale=scale,
         spectrum=describe_spectrum(values),
         attended_spectrum=describe_spectrum(attended_eigenvalues(values)),

@@ -43,8 +43,11 @@ def main_directions(embeddings: Float32Array, count: int) -> FloatArray:
     rows = np.asarray(embeddings, dtype=np.float64)
     rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
     rows = rows - rows.mean(axis=0)
-    vectors = np.linalg.eigh(rows.T @ rows)[1][:, ::-1]  # d x d, never nodes x nodes
-    kept: FloatArray = rows @ vectors[:, :count]
+    if len(rows) < rows.shape[1]:  # the smaller of nodes x nodes and d x d
+        values, vectors = np.linalg.eigh(rows @ rows.T)
+        kept: FloatArray = (vectors * np.sqrt(np.maximum(values, 0)))[:, ::-1][:, :count]
+    else:
+        kept = rows @ np.linalg.eigh(rows.T @ rows)[1][:, ::-1][:, :count]
     return np.pad(kept, ((0, 0), (0, max(0, 2 - kept.shape[1]))))
 
 

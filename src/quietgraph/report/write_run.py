@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from quietgraph.annotators.tables import consensus_table
-from quietgraph.classify.quality import DISTRUST
+from quietgraph.classify.verdict import DISTRUST
 from quietgraph.embed.scale.distributed import current_world
 from quietgraph.errors import UnwritablePathError
 from quietgraph.files import whole_file, whole_folder

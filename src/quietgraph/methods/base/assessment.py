@@ -13,7 +13,11 @@ from quietgraph.classify.calibration import (
     sharpen,
 )
 from quietgraph.classify.label_issues.attributes import attribute_probabilities
-from quietgraph.classify.label_issues.noise import NoiseEstimate, estimate_noise
+from quietgraph.classify.label_issues.noise import (
+    NoiseEstimate,
+    estimate_noise,
+    symmetric_noise,
+)
 from quietgraph.classify.label_issues.own_attributes import labels_follow_attributes
 from quietgraph.classify.label_issues.pooling import pool_evidence
 from quietgraph.classify.label_issues.suspects import (
@@ -21,6 +25,7 @@ from quietgraph.classify.label_issues.suspects import (
     neighbour_label_fractions,
 )
 from quietgraph.classify.quality import Quality, assess_quality
+from quietgraph.classify.verdict import DISTRUST
 from quietgraph.embed.scale.node_rows import node_rows
 from quietgraph.embed.scale.node_sample import sample_nodes
 from quietgraph.graph import CSR, Graph
@@ -117,7 +122,7 @@ def validation_calibration(scores: Scores, task: Task) -> Calibration:
 
 
 def out_of_fold_calibration(
-    out_of_fold: Probabilities, noise: NoiseEstimate, task: Task, *, disagreement: float = 0.0
+    out_of_fold: Probabilities, noise_matrix: Tensor, task: Task, *, disagreement: float = 0.0
 ) -> Calibration:
     """Return the calibration of a fit by predictions that saw no label of the node.
 
@@ -127,16 +132,14 @@ def out_of_fold_calibration(
 
     Args:
         out_of_fold: Of the folds [nodes, classes].
-        noise: Estimated noise of the labels.
+        noise_matrix: Estimated for the labels [classes, classes].
         task: With the observed labels.
         disagreement: Fraction of the nodes without a label that folds and the whole fit predict
             differently.
     """
     known = (task.labels != UNKNOWN) & (out_of_fold.sum(dim=1) > 0)
     logs = log_probabilities(out_of_fold[known])
-    found = fit_calibration(
-        logs, task.labels[known], noise.transition, certain=task.is_verified(known)
-    )
+    found = fit_calibration(logs, task.labels[known], noise_matrix, certain=task.is_verified(known))
     if not len(logs):
         return found
     rows = found.probabilities(logs)
@@ -156,11 +159,20 @@ def assess(
     evidence: Evidence,
     votes: dict[str, Tensor],
     task: Task,
-    calibration: Calibration,
-) -> Quality:
-    """Return the statement of quality of a fit by its out-of-fold probabilities."""
+    *,
+    disagreement: float,
+) -> tuple[Quality, Calibration]:
+    """Return the statement of quality of a fit by its out-of-fold probabilities, and calibration.
+
+    Agreement that chance explains says nothing about noise: random labels look like right ones of
+    which most were made wrong, under which confident probabilities are as likely as any. There the
+    calibration counts observed labels as right, and probabilities are about what chance gives.
+    """
     shape = (task.labels, task.num_classes)
-    return assess_quality(
+    calibration = out_of_fold_calibration(
+        out_of_fold, evidence.noise.transition, task, disagreement=disagreement
+    )
+    found = assess_quality(
         calibrated(out_of_fold, calibration),
         evidence.pooled,
         task.labels,
@@ -172,6 +184,11 @@ def assess(
         unreached=count_unreached(task.graph.adjacency, task.whole_labels()),
         hints=tuple(_hints(task.graph, task.whole_labels())),
     )
+    if found.verdict != DISTRUST:
+        return found, calibration
+    no_noise = symmetric_noise(0.0, task.num_classes)
+    calibration = out_of_fold_calibration(out_of_fold, no_noise, task)
+    return found.with_probabilities(calibrated(out_of_fold, calibration), task.labels), calibration
 
 
 def _hints(graph: Graph, labels: Labels) -> list[str]:

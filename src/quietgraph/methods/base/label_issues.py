@@ -24,7 +24,8 @@ from quietgraph.classify.label_issues.suspects import (
     with_votes,
 )
 from quietgraph.classify.node_sums import fraction_differing, margin_of_nodes
-from quietgraph.classify.quality import DISTRUST, Quality
+from quietgraph.classify.quality import Quality
+from quietgraph.classify.verdict import DISTRUST
 from quietgraph.data.labels import check_mask
 from quietgraph.diagnose import Diagnosis, diagnose_embedding
 from quietgraph.methods.base.assessment import (
@@ -33,7 +34,6 @@ from quietgraph.methods.base.assessment import (
     assess,
     calibrated,
     gather_evidence,
-    out_of_fold_calibration,
     pool_votes,
     rows_of_labelled,
 )
@@ -200,10 +200,9 @@ class LabelIssues(Estimator):
             self.votes_ = gather_evidence(torch.from_numpy(self.embeddings_), task)
             self.evidence_ = None
             evidence = self._evidence()
-            self.calibration_ = out_of_fold_calibration(
-                out_of_fold, evidence.noise, task, disagreement=disagreement
+            self.quality_, self.calibration_ = assess(
+                out_of_fold, evidence, self.votes_, task, disagreement=disagreement
             )
-            self.quality_ = assess(out_of_fold, evidence, self.votes_, task, self.calibration_)
         return self.quality_
 
     def calibrated_out_of_fold(self) -> FloatArray:
