@@ -25,6 +25,8 @@ def print_results(run: FitRun, folder: Path) -> None:
         results.print(escape(sentence))
     _print_annotators(run)
     results.print(escape(run.suspects_sentence()))
+    for advice in run.model.quality().advice:
+        results.print(escape(f"what to try next: {advice}"))
     results.print(f"report: {folder / 'report.html'}")
 
 

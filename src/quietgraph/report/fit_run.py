@@ -142,7 +142,7 @@ class FitRun:
         table, wrong = self.suspects, self.wrong
         flagged = table[table["is_issue"]]
         if "notice" in table.attrs:
-            return f"No label is called wrong. {table.attrs['notice']}"
+            return "No label is called wrong"
         sentence = f"{len(flagged):,} of {len(table):,} labels are probably wrong"
         if not wrong.any():
             return sentence

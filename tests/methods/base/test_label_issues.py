@@ -1,6 +1,8 @@
 """What a fitted model says about labels is computed once and then only read."""
 
+import numpy as np
 import pytest
+import torch
 
 import quietgraph as qg
 from quietgraph.classify.label_issues import noise
@@ -29,3 +31,12 @@ def test_noise_is_estimated_once_whatever_is_asked(monkeypatch: pytest.MonkeyPat
     assert len(tables[0]) == len(tables[1])
     model.fit(data.graph, labels).quality()
     assert sizes.count(data.graph.num_nodes) == 2  # a new fit, a new estimate
+
+
+def test_heterophily_is_named_only_where_chance_does_not_explain_it() -> None:
+    ring = np.arange(60)
+    graph = qg.Graph.from_arrays(np.ones((60, 1), np.float32), np.stack([ring, (ring + 1) % 60]))
+    drawn = torch.from_numpy(np.random.default_rng(0).integers(2, size=60))
+    (hint,) = assessment._hints(graph, torch.from_numpy(ring % 2))
+    assert "try tedgcn" in hint
+    assert assessment._hints(graph, drawn) == []

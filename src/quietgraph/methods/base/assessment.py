@@ -1,5 +1,6 @@
 """What a fitted model knows about its labels and itself, from predictions that did not see them."""
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -202,7 +203,8 @@ def _hints(graph: Graph, labels: Labels) -> list[str]:
         frequency = labels[labels != UNKNOWN].bincount().double()
         chance = float((frequency / frequency.sum()).square().sum())
         homophily = float((labels[rows] == labels[columns])[both].double().mean())
-        if homophily < chance:
+        pairs = int(both.sum()) / 2  # every edge stands in both rows
+        if homophily < chance - 2 * math.sqrt(chance * (1 - chance) / pairs):
             hints.append(
                 f"Edges join equal labels less often ({homophily:.0%}) than by chance "
                 f"({chance:.0%}): under heterophily try tedgcn."
