@@ -19,6 +19,7 @@ from study import (  # noqa: F401
     quiet,
     real_labels,
     record_page,
+    trust,
 )
 from study.blocks import filled
 from study.records import ROOT
@@ -27,6 +28,7 @@ from study.states import change_method, renew_answers
 PAGES = (
     "README.md", "docs/results.md", "docs/findings.md", "docs/paper.md", "docs/quiet.md",
     "docs/model-card.md", "docs/records.md", "docs/annotators.md", "docs/tutorial-llm.md",
+    "docs/trust.md", "docs/suspects.md",
 )  # fmt: skip
 
 

@@ -195,6 +195,24 @@ def test_a_copy_of_the_label_and_rare_classes_are_pointed_out(tmp_path: Path) ->
     assert any("1 of 4 classes have fewer than 5 labels (rare)" in note for note in notes)
 
 
+def test_decimal_commas_of_a_data_frame_are_numbers_and_codes_are_not() -> None:
+    nodes = pd.DataFrame({"id": range(30), "label": ["tea", "oil"] * 15})
+    nodes["price"] = [f"{place},50" for place in range(30)]
+    nodes["code"] = [f"{place:03d}" for place in range(30)]
+    edges = pd.DataFrame({"source": range(29), "target": range(1, 30)})
+    columns = read_graph(nodes=nodes, edges=edges).understood.columns
+    assert columns == ("price: scaled (decimal comma)", "code: text (2,048 hashed words)")
+
+
+def test_a_class_that_may_mean_unknown_is_pointed_out() -> None:
+    nodes = pd.DataFrame({"id": range(30), "size": range(30), "label": ["tea", "oil", "TBD"] * 10})
+    edges = pd.DataFrame({"source": range(29), "target": range(1, 30)})
+    (note,) = read_graph(nodes=nodes, edges=edges).understood.notes
+    assert note.startswith("10 labels are 'TBD'")
+    assert note.endswith("add --unknown TBD")
+    assert read_graph(nodes=nodes, edges=edges, unknown="TBD").understood.notes == ()
+
+
 def frames() -> tuple[pd.DataFrame, pd.DataFrame]:
     draws = np.random.default_rng(0)
     nodes = pd.DataFrame({"id": range(100, 140), "size": draws.random(40)})

@@ -10,7 +10,7 @@ from quietgraph.graph.graph import Graph
 from quietgraph.graph.io.array_files import GrowingArray, index_type
 from quietgraph.graph.io.edge_sort import EdgeSorter
 from quietgraph.graph.io.features import build_features
-from quietgraph.graph.io.labels import read_labels, warn_of_rare
+from quietgraph.graph.io.labels import read_labels, warn_of_classes
 from quietgraph.graph.io.limits import EDGE, NODE
 from quietgraph.graph.io.nodes import Nodes, Options, read_nodes
 from quietgraph.graph.io.raw import Raw, positions_of
@@ -44,7 +44,7 @@ def assemble(raw: Raw, options: Options) -> ReadGraph:
         duplicates=found["duplicates"],
         opposite=found["opposite"],
         homophily=found["alike"] / found["both"] if found["both"] else None,
-        notes=(*raw.notes, *nodes.notes, *notes, *warn_of_rare(counts)),
+        notes=(*raw.notes, *nodes.notes, *notes, *warn_of_classes(counts)),
     )
     return ReadGraph(graph, nodes.labels, nodes.ids, encoding, understood, raw.validation)
 

@@ -1,6 +1,7 @@
 """Labels as files give them: whole numbers or texts, None where unknown."""
 
 import re
+import shlex
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -16,6 +17,11 @@ _WHOLE = re.compile(r"[+-]?\d+(\.0*)?")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 _CODE = re.compile(r"[+-]?0\d+")  # 007 is a name, not seven
 _FEW_LABELS = 5
+_MAY_BE_UNKNOWN: Final = {
+    "?", "??", "???", "-", "--", "tbd", "todo", "unknown", "unlabeled", "unlabelled", "undefined",
+    "unspecified", "unassigned", "uncategorized", "uncategorised", "pending", "missing", "no label",
+    "not set", "not available",
+}  # fmt: skip
 
 
 def read_labels(values: object, *, typed: bool, unknown: Sequence[str] = ()) -> AnyArray:
@@ -60,8 +66,21 @@ def class_values(
     return classes
 
 
-def warn_of_rare(classes: dict[str, int]) -> list[str]:
-    """Return a note where classes have too few labels to learn from."""
+def warn_of_classes(classes: dict[str, int]) -> list[str]:
+    """Return notes on classes that may mean unknown, and on those with too few labels."""
+    return [*_warn_of_unknown(classes), *_warn_of_rare(classes)]
+
+
+def _warn_of_unknown(classes: dict[str, int]) -> list[str]:
+    return [
+        f"{count:,} labels are {name!r}, a class like any other here; if it means that the label "
+        f"is unknown, add --unknown {shlex.quote(name)}"
+        for name, count in classes.items()
+        if name.strip().lower() in _MAY_BE_UNKNOWN
+    ]
+
+
+def _warn_of_rare(classes: dict[str, int]) -> list[str]:
     rare = [name for name, count in classes.items() if count < _FEW_LABELS]
     if not rare:
         return []

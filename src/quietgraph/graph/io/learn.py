@@ -145,7 +145,7 @@ class Learner:
             self.kind = self.wanted or {"number": "", "date": "date"}.get(str(self.type), "vector")
         elif self.wanted in {"category", "text"}:
             self.kind = self.wanted
-        elif fitting and (not self.typed or self.wanted or fitting[0] in DATE_STYLES):
+        elif fitting:  # commas and dates are no codes such as 007, also where texts are meant
             self.style = fitting[0]
             self.kind = self.wanted or ("date" if self.style in DATE_STYLES else "")
         elif not self.wrong and (not self.typed or self.wanted):
