@@ -243,6 +243,24 @@ def test_10_a_table_in_the_place_of_a_graph_is_one_sentence() -> None:
         qg.load(pd.DataFrame({"label": [1, 2]}))
 
 
+def test_10_a_table_is_no_graph_to_fit() -> None:
+    with pytest.raises(InvalidLabelsError, match="got DataFrame"):
+        model_of("s2gc").fit(pd.DataFrame({"label": [1, 2]}))
+
+
+def test_10_a_networkx_graph_is_fitted_as_it_is() -> None:
+    networkx = pytest.importorskip("networkx")
+    drawn, labels = noisy_problem(homophily=0.9)
+    network = networkx.from_edgelist(drawn.graph.edge_index.numpy().T.tolist())
+    for node in range(400):
+        known = {"label": f"class {labels[node]}"} if labels[node] >= 0 else {}
+        network.add_node(node, size=float(node % 7), **known)
+    found = model_of("s2gc").fit(network)
+    assert found.classes_.tolist() == [f"class {code}" for code in range(4)]
+    given = [network.nodes[node].get("label") for node in network]
+    assert (model_of("s2gc").fit(network, given).predict() == found.predict()).all()
+
+
 def test_10_vectors_of_a_parquet_file_are_features(tmp_path: Path) -> None:
     drawn, labels = noisy_problem(signal=1.5)
     vectors = np.asarray(drawn.graph.features).tolist()

@@ -70,6 +70,11 @@ def labels_of_pyg(data: Any) -> tuple[Tensor, Mask | None]:
     """Return labels and validation mask of PyG data; labels outside its masks are not read."""
     if is_hetero(data):
         data = data[target_type(data)]
+    if not hasattr(data, "edge_index") and not hasattr(data, "y"):
+        raise InvalidLabelsError(
+            f"fit needs a graph, got {type(data).__name__}. Read tables with "
+            "quietgraph.load(nodes=..., edges=...) and fit what it returns."
+        )
     for name in ("y", "train_mask"):
         if getattr(data, name, None) is None:
             raise InvalidLabelsError(

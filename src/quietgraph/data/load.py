@@ -1,5 +1,6 @@
 """`quietgraph.load`: a benchmark dataset by its name, or a graph of one's own by its path."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pandas as pd
 from quietgraph.data.annotation_tables import read_annotations
 from quietgraph.data.annotations import AnnotationsLike
 from quietgraph.data.datasets import DATASETS, load_benchmark
-from quietgraph.data.observation import Observation, observe, observe_annotations
+from quietgraph.data.observation import GraphLike, Observation, observe, observe_annotations
 from quietgraph.errors import InvalidLabelsError, InvalidParameterError, nearest_name
 from quietgraph.graph.io import ReadGraph, read_graph
 from quietgraph.graph.io.read import LABEL_NAMES, SUFFIXES, TABLE_ENDINGS, ReadOptions
@@ -94,6 +95,22 @@ def is_path(source: str | Path) -> bool:
     if source in DATASETS or looks or Path(source).exists():
         return source not in DATASETS
     return not nearest_name(source, DATASETS)
+
+
+def read_network(graph: "GraphLike", *, with_labels: bool, seed: int = 0) -> "GraphLike":
+    """Return a NetworkX graph as an observation or, without labels, as a graph.
+
+    Node attributes are columns of a table. Anything else is returned as it is.
+
+    Args:
+        graph: What a caller gave to `fit`.
+        with_labels: Whether labels are read from the graph too.
+        seed: Decides the validation nodes.
+    """
+    networkx = sys.modules.get("networkx")
+    if networkx is None or not isinstance(graph, networkx.Graph):
+        return graph
+    return load(graph, seed=seed) if with_labels else read_graph(graph).graph
 
 
 def _example_of_label(read: ReadGraph) -> str:

@@ -19,6 +19,7 @@ from quietgraph.html import facts_html
 from quietgraph.types import UNKNOWN, AnyArray, Labels, Mask, MaskLike, ValuesLike
 
 if TYPE_CHECKING:
+    import networkx as nx
     from torch_geometric.data import Data, HeteroData
 
 OBSERVED: Final = "observed"  # the annotator who gave the labels of the graph itself
@@ -199,7 +200,7 @@ class Reference:
         return observation.known & (observation.codes != self.codes)
 
 
-GraphLike: TypeAlias = "Graph | Observation | Data | HeteroData"  # what `fit` takes
+GraphLike: TypeAlias = "Graph | Observation | Data | HeteroData | nx.Graph"  # what `fit` takes
 
 
 def observe(

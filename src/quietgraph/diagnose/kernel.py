@@ -116,7 +116,8 @@ def narrowed(embeddings: Embeddings) -> Embeddings:
     if len(embeddings) >= embeddings.shape[1]:
         return embeddings
     rows = embeddings.detach().to(device="cpu", dtype=torch.float64)
-    return torch.linalg.qr(rows.T, mode="r").R.T.to(embeddings.dtype)
+    triangle: Tensor = torch.linalg.qr(rows.T, mode="r").R
+    return triangle.T.to(embeddings.dtype)
 
 
 def cross_product(embeddings: Embeddings, targets: Tensor, *, scale: Scale = "unit") -> Tensor:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from quietgraph.annotators.consensus import resolve_annotations
 from quietgraph.callbacks import Follower, follow, logger
 from quietgraph.data.annotations import AnnotationsLike
+from quietgraph.data.load import read_network
 from quietgraph.data.observation import GraphLike, observe
 from quietgraph.errors import (
     InvalidGraphError,
@@ -73,8 +74,9 @@ class NodeClassifier(LabelIssues):
         """Learn from a graph and its partly wrong labels, or from answers of several annotators.
 
         Args:
-            graph: A `Graph`; or alone, an `Observation` of `quietgraph.load` or a PyG `Data` with
-                y, train_mask and val_mask.
+            graph: A `Graph`; or alone, an `Observation` of `quietgraph.load`, a PyG `Data` with
+                y, train_mask and val_mask, or a NetworkX graph whose nodes have attributes, one of
+                them `label`.
             labels: One entry per node, in any type; -1, None or NaN = unknown.
             validation: Mask or indices of labelled nodes that are held out for choices; without
                 it a stratified fifth of the labels is held out.
@@ -90,7 +92,9 @@ class NodeClassifier(LabelIssues):
         """
         check_parameters(self)
         find_device(self.device)
-        observed = observe(graph, labels, validation, annotations=annotations, seed=self.seed)
+        is_alone = labels is None and annotations is None
+        given = read_network(graph, with_labels=is_alone, seed=self.seed)
+        observed = observe(given, labels, validation, annotations=annotations, seed=self.seed)
         observation, self.consensus_ = resolve_annotations(observed, seed=self.seed)
         task, self.classes_ = make_task(observation, self.seed)
         weights = label_weights(self, task, sample_weight=sample_weight, class_weight=class_weight)
