@@ -82,11 +82,11 @@ def suspects_beside_cleanlab(*files: str) -> str:
         cell = frame[(frame["dataset"] == dataset) & (frame["noise"] == noise)]
         logistic, gcn = _better(cell, _LOGISTIC), _better(cell, _GCN)
         logistic = logistic[logistic.index.isin(own["seed"])]
-        joined = own.set_index("seed").join(logistic, rsuffix="_rival")
-        ahead = int((joined["auroc"] > joined["auroc_rival"]).sum())
+        rival = logistic["auroc"].reindex(own["seed"])
+        ahead = int((own["auroc"].to_numpy() > rival.to_numpy()).sum())
         share, flagged = fixed(100 * own["precision"].mean(), 0), fixed(own["flagged"].mean(), 0)
         name = [graph(dataset), setting(noise), f"`{method}`", str(len(own))]
-        beside = [_pair(logistic), f"{ahead} of {joined['auroc_rival'].count()}"]
+        beside = [_pair(logistic), f"{ahead} of {rival.count()}"]
         by_gcn = f"{_pair(gcn)} ({len(gcn)})" if len(gcn) else ""
         rows.append([*name, _pair(own), *beside, by_gcn, f"{share} % of {flagged}"])
     heads = ["", "noise", "method", "n", "ours", "logistic + cleanlab", "draws ahead"]
