@@ -53,10 +53,18 @@ def check_end(words: list[str], sent: signal.Signals, folder: Path) -> str:
             env={**os.environ, "TMPDIR": str(folder / "tmp"), "OMP_NUM_THREADS": "1"},
             stdout=log,
             stderr=log,
+            # A shell starts jobs in the background with SIGINT ignored, and that is inherited.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
         )
-        workers = busy_children(psutil.Process(running.pid), 2)
-        running.send_signal(sent)
-        running.wait(60)
+        started = psutil.Process(running.pid)
+        try:
+            workers = busy_children(started, 2)
+            running.send_signal(sent)
+            running.wait(60)
+        except BaseException:  # nothing goes on computing after a test that failed
+            for one in (*started.children(recursive=True), started):
+                one.kill()
+            raise
     _, left = psutil.wait_procs(workers, timeout=30)
     assert left == []
     if sent != signal.SIGKILL:
