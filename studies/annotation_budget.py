@@ -37,6 +37,7 @@ TEST, CHEAP, BATCH = 1000, 640, 25
 CHOICES = (
     "next_labels",
     "random",
+    "random at once",
     "entropy",
     "entropy at once",
     "next_labels at once",
@@ -152,6 +153,7 @@ def keep(
     if has_row(options, draw, how, budget):
         return
     row: dict[str, Any] = dict(zip(KEY, (draw.method, draw.seed, how, budget), strict=True))
+    row["code"] = options.code
     print(row | scores, flush=True)
     rows = pd.concat([rows_of(options), pd.DataFrame([row | scores])], ignore_index=True)
     rows.sort_values(KEY).to_csv(options.out, index=False, float_format="%.5g")
@@ -186,6 +188,7 @@ def main() -> None:
     one.add_argument("--method", default="s2gc")
     one.add_argument("--budget", type=int, default=100)
     one.add_argument("--choices", default=";".join(CHOICES))
+    one.add_argument("--code", default="", help="state of the code, kept with every row")
     one.add_argument("--out", default="results/studies/annotation-budget.csv")
     one.set_defaults(do=run)
     two = commands.add_parser("table")

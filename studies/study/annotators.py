@@ -74,10 +74,13 @@ def crowd_annotators() -> str:
     )
 
 
-def budget_draws(choice: str, budget: int, measure: str = "accuracy") -> "pd.Series[float]":
-    """Return a measure after a budget was spent, by draw."""
+def budget_draws(
+    choice: str, budget: int, measure: str = "accuracy", code: str = ""
+) -> "pd.Series[float]":
+    """Return a measure after a budget was spent, by draw; of one state of the code if named."""
     rows = table("annotation-budget")
     found = rows[(rows["choice"] == choice) & (rows["budget"] == budget)]
+    found = found[found["code"] == code] if code else found
     return found.set_index("draw")[measure].sort_index()
 
 
@@ -86,7 +89,7 @@ def budget_table() -> str:
     """Return test accuracy before and after 100 labels of a person, by how they were chosen."""
     heads = {
         "before": ("none", 0),
-        "100 at random": ("random", BUDGET),
+        "100 at random": ("random at once", BUDGET),
         "100 of largest entropy": ("entropy at once", BUDGET),
         "100 by `next_labels`": ("next_labels", BUDGET),
     }
@@ -96,48 +99,34 @@ def budget_table() -> str:
 
 
 @block
-def budget_leads() -> str:
+def budget_leads(code: str = "") -> str:
     """Return how far `next_labels` is ahead of the other choices."""
-    names = {
-        "random choice": "random", "entropy at once": "entropy at once",
-        "entropy, 25 at a time": "entropy",
-    }  # fmt: skip
-    ours = budget_draws("next_labels", BUDGET)
+    names = {"random choice": "random at once", "largest entropy": "entropy at once"}
+    ours = budget_draws("next_labels", BUDGET, code=code)
     leads = [f"{name}: {_lead(ours, budget_draws(how, BUDGET))}" for name, how in names.items()]
     return f"Lead of `next_labels` over {'; over '.join(leads)}."
 
 
 @block
+def budget_lead_over(how: str) -> str:
+    """Return how far `next_labels` is ahead of one other choice."""
+    return _lead(budget_draws("next_labels", BUDGET), budget_draws(how, BUDGET))
+
+
+@block
 def entropy_lead() -> str:
     """Return how the labels of largest entropy do beside random ones."""
-    return _lead(budget_draws("entropy at once", BUDGET), budget_draws("random", BUDGET))
+    return _lead(budget_draws("entropy at once", BUDGET), budget_draws("random at once", BUDGET))
 
 
 @block
 def budget_curve() -> str:
-    """Return mean test accuracy by the number of labels, 25 at a time."""
+    """Return mean test accuracy by the number of labels that `next_labels` chose."""
     steps = range(25, BUDGET + 1, 25)
-    rows = [
-        [words, *(mean_std(budget_draws(how, step), n=True) for step in steps)]
-        for words, how in (("`next_labels`", "next_labels"), ("at random", "random"))
-    ]
-    return markdown(["labels of a person", *map(str, steps)], rows)
-
-
-@block
-def rankings_gain() -> str:
-    """Return what rankings add, nodes chosen at random."""
-    words = [
-        f"{what} {_lead(*(budget_draws(how, BUDGET, measure) for how in _RANKINGS))}"
-        for what, measure in (
-            ("test accuracy", "accuracy"),
-            ("consensus labels right", "consensus"),
-        )
-    ]
-    return ", ".join(words)
-
-
-_RANKINGS = ("random", "random, no rankings")
+    row = [mean_std(budget_draws("next_labels", step), n=True) for step in steps]
+    before = mean_std(budget_draws("none", 0), n=True)
+    heads = ["labels of a person, by `next_labels`", "0", *map(str, steps)]
+    return markdown(heads, [["test accuracy", before, *row]])
 
 
 def _lead(ours: "pd.Series[float]", theirs: "pd.Series[float]") -> str:
