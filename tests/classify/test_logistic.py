@@ -72,6 +72,13 @@ def test_the_choice_has_the_best_validation_accuracy_of_the_path() -> None:
     assert best.validation_accuracy >= max(accuracies) - 0.02
 
 
+def test_the_old_name_of_penalties_is_taken_with_a_warning() -> None:
+    rows, labels = _rows(60, 5)
+    with pytest.warns(FutureWarning, match="penalties"):
+        found = _fit(rows, labels, 40, strengths=[2.0])
+    torch.testing.assert_close(found.weight, _fit(rows, labels, 40, penalties=[2.0]).weight)
+
+
 def test_a_class_without_training_rows_gives_finite_scores() -> None:
     rows, labels = _rows(60, 5)
     labels[:30] = labels[:30] % 2

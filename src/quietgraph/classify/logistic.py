@@ -1,5 +1,6 @@
 """Multinomial logistic regression on labelled rows, the linear probe of embeddings."""
 
+import warnings
 from collections.abc import Iterable
 from functools import cache
 
@@ -28,14 +29,18 @@ def fit_logistic(
     num_classes: int,
     weights: Tensor | None = None,
     penalties: Iterable[float] = PENALTIES,
+    strengths: Iterable[float] | None = None,
 ) -> LinearFit:
     """Return softmax regression on training rows, its penalty chosen on validation labels.
 
     Minimises the summed cross-entropy + penalty / 2 |W|^2, intercept free, by L-BFGS in double
     precision, each penalty from the solution of the one before. Ties in validation accuracy
     go to the likelier validation labels. With weights, one per training node, the sum of the
-    costs is weighted.
+    costs is weighted. `strengths` is the old name of `penalties`.
     """
+    if strengths is not None:
+        warnings.warn("strengths is called penalties now.", FutureWarning, stacklevel=2)
+        penalties = strengths
     solutions = logistic_path(
         features[train], labels[train], num_classes, penalties, weights=weights
     )
