@@ -7,7 +7,7 @@ import pandas as pd
 from quietgraph.bench.statistics import against, holm, paired_tests, t_test_p
 from study.blocks import block
 from study.fresh import PAIR, SETTINGS, fresh
-from study.grid import INFORMATIVE
+from study.grid import INFORMATIVE, SHOWN
 from study.records import old_words, runs, some
 from study.words import draws, fixed, graph, markdown, mean_std, p_value, setting
 
@@ -70,26 +70,6 @@ def quiet_field() -> str:
     return f"{markdown(heads, rows)}\n\n{old_words(frame)}"
 
 
-@block
-def quiet_over_gcn() -> str:
-    """Return the lead over a GCN on Cora, two sets of draws."""
-    noises = ("none", "symmetric:0.4", "symmetric:0.6", "asymmetric:0.4", "attribute:0.6")
-    frame = some(runs("quiet-cora"), noise=noises, method=(OURS, "gcn"))
-    rows = []
-    for first in (5000, 6000):
-        own = some(frame, seed=range(first, first + 10))
-        tests = {t.noise: t for t in paired_tests(own, OURS, "gcn").itertuples()}
-        means = own[own["method"] == OURS].groupby("noise")["test_accuracy"].mean()
-        cells = [
-            f"{fixed(100 * means[noise])}, {fixed(100 * tests[noise].difference, signed=True)} "
-            f"(p {_equals(tests[noise].t_p)})"
-            for noise in noises
-        ]
-        rows.append([f"draws {first}-{first + 9}", *cells])
-    rows.append(["asked", "not behind", "+14", "+25", "+12", "not behind"])
-    return f"{markdown(['', *map(setting, noises)], rows)}\n\n{old_words(frame)}"
-
-
 def _equals(value: float) -> str:
     words = p_value(value)
     return words if words.startswith("<") else f"= {words}"
@@ -146,6 +126,27 @@ def quiet_noise_kinds() -> str:
         rows.append([f"`{method}`{' (old)' * bool(own['old'].any())}", *cells])
     words = f"{draws(frame).capitalize()}. {old_words(frame)}"
     return f"{markdown(['Cora', *(n.replace(':', ' ') for n in noises)], rows)}\n\n{words}"
+
+
+@block
+def quiet_grid() -> str:
+    """Return today's `quiet` on the paper's grid, and what it gained on the same draws."""
+    new = runs("quiet-grid-1000")
+    old = some(runs(*(f"paper-{name}" for name in PAIR)), method=OURS)
+    keys = ["dataset", "noise", "seed"]
+    both = new.merge(old, on=keys, suffixes=("", "_before"))
+    rows = []
+    for dataset in PAIR:
+        own = some(both, dataset=dataset)
+        whole = own.groupby("seed").filter(lambda draw: len(draw) == len(SHOWN))
+        cells = []
+        for noise in SHOWN:
+            cell = some(whole, noise=noise)
+            gain = 100 * (cell["test_accuracy"] - cell["test_accuracy_before"]).mean()
+            cells.append(f"{mean_std(cell['test_accuracy'])} ({fixed(gain, signed=True)})")
+        rows.append([graph(dataset), *cells, str(whole["seed"].nunique())])
+    heads = ["", *map(setting, SHOWN), "n"]
+    return f"{markdown(heads, rows)}\n\n{old_words(new)}"
 
 
 @block
