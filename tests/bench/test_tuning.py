@@ -1,7 +1,9 @@
 """Cross-validation and search: by noisy labels alone, and gone on with after a kill."""
 
 import json
+import sqlite3
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from quietgraph.bench.cross_validation import cross_validate, paper_grid, traini
 from quietgraph.bench.paper_search import paper_search
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.search_space import Options, Span, parse_space, usual_space
-from quietgraph.bench.trial_store import Trial
+from quietgraph.bench.trial_store import Trial, open_study
 from quietgraph.bench.tuning import Goal, best_trial, search, search_grid
 from quietgraph.bench.variant import parse_variant
 from quietgraph.classify import stratified_folds
@@ -336,3 +338,19 @@ def test_the_papers_grid_and_ranges_exclude_each_other(store: Path) -> None:
     options = ["--method", "gcl-lrr", "--param", "hidden=4:8", "--paper-grid"]
     outcome = call("tune", "sbm", *options, "--store", store)
     assert isinstance(outcome.exception, InvalidParameterError)
+
+
+def test_a_store_whose_index_a_killed_process_did_not_make_holds_a_study_once(
+    tmp_path: Path,
+) -> None:
+    optuna = pytest.importorskip("optuna")
+    store = tmp_path / "search.sqlite"
+    with open_study(optuna, "one", store):
+        pass
+    with closing(sqlite3.connect(store)) as database, database:
+        database.execute("DROP INDEX ix_studies_study_name")
+        database.execute("DELETE FROM study_directions")
+        database.execute("DELETE FROM studies")
+    for _ in range(2):
+        with open_study(optuna, "one", store) as study:
+            assert study.trials == []

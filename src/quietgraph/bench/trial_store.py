@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from quietgraph.bench.search_space import Options, Span
 from quietgraph.errors import QuietgraphError
@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 
 # Optuna makes and versions the tables.
 TRIALS = FileKind("store of trials", 0, 0, "", "Choose another --store.")
+
+
+# Optuna makes it right after its tables; where a process was killed in between, it would be
+# missing for good, and the same study could be begun twice.
+_ONE_STUDY_A_NAME: Final = (
+    "CREATE UNIQUE INDEX IF NOT EXISTS ix_studies_study_name ON studies (study_name)"
+)
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,8 @@ def open_study(optuna: ModuleType, name: str, store: Path) -> Iterator["Study"]:
             with readable(store):
                 storage = optuna.storages.RDBStorage(f"sqlite:///{store}")
                 after.callback(storage.engine.dispose)
+                with storage.engine.begin() as connection:
+                    connection.exec_driver_sql(_ONE_STUDY_A_NAME)
                 study = _continued(optuna, name, storage)
             yield study
     finally:
