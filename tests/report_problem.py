@@ -86,7 +86,8 @@ def _fitted(
 ) -> FitRun:
     model = qg.get_method("gcn")(epochs=epochs, hidden=16).fit(data)
     model.suspects()
-    metrics, command = score(model, data, reference), f"quietgraph fit {source}"
+    metrics = {} if reference is None else score(model, data, reference)
+    command = f"quietgraph fit {source}"
     return FitRun(source, noise, model, data, reference, metrics, {}, command)
 
 

@@ -3,8 +3,9 @@
 import inspect
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib import import_module
-from typing import get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import click
 import pytest
@@ -14,7 +15,7 @@ from quietgraph.cli import commands
 from quietgraph.cli.app import app
 
 HEAVY = {"torch", "numpy", "pandas", "scipy", "sklearn", "matplotlib", "torch_geometric"}
-GROUPS = {"filters", "tables"}  # options that come as keywords
+GROUPS = {"filters", "options", "tables"}  # options that come as keywords
 SCRIPT = """
 import sys
 from typer.testing import CliRunner
@@ -63,12 +64,21 @@ def test_help_and_version_import_nothing_heavy() -> None:
     assert not HEAVY & set(done.stdout.split())
 
 
+def expected_types(work: Callable[..., None]) -> dict[str, Any]:
+    """Return the types of all options; `**options: Unpack[...]` stands for those it names."""
+    found = get_type_hints(work)
+    for group in GROUPS & found.keys():
+        (named,) = get_args(found.pop(group))
+        found |= get_type_hints(named)
+    return found
+
+
 @pytest.mark.parametrize("place", declared())
 def test_a_declaration_fits_the_function_it_calls(place: str) -> None:
     declaration = declared()[place]
     module, _, name = place.replace(".commands.", ".").rpartition(".")
     work = getattr(import_module(module), name)
     inspect.signature(work).bind(**dict.fromkeys(inspect.signature(declaration).parameters))
-    wanted, have = get_type_hints(work), get_type_hints(declaration)
-    assert all(have[name] == kind for name, kind in wanted.items() if name not in GROUPS)
+    wanted, have = expected_types(work), get_type_hints(declaration)
+    assert all(have[name] == kind for name, kind in wanted.items())
     assert inspect.getdoc(work) == inspect.getdoc(declaration)

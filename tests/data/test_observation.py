@@ -9,7 +9,6 @@ import pytest
 import torch
 
 import quietgraph as qg
-from quietgraph.bench.protocol import score
 from quietgraph.data import labels as label_module
 from quietgraph.data import observation as observation_module
 from quietgraph.data.datasets import load_benchmark
@@ -197,15 +196,6 @@ def test_an_observation_holds_no_label_of_a_test_node() -> None:
     assert isinstance(reference, Reference)
     held = [value for value in vars(data).values() if isinstance(value, torch.Tensor)]
     assert not any(torch.equal(value, reference.codes) for value in held)
-
-
-def test_without_a_reference_only_agreement_with_held_out_labels_is_scored(
-    observed: Observation,
-) -> None:
-    model = qg.get_method("gcn")(epochs=3, hidden=8).fit(observed)
-    where = observed.split.validation.numpy()
-    agreement = float(np.mean(model.predict()[where] == observed.labels[where]))
-    assert score(model, observed, None) == {"validation_accuracy": agreement}
 
 
 def test_it_shows_itself_in_one_line() -> None:

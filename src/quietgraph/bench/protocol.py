@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from quietgraph.bench.metrics import accuracy, evaluate
+from quietgraph.bench.metrics import evaluate
 from quietgraph.bench.record import Record, RunKey, Status, canonical_json
 from quietgraph.bench.variant import ADDED_LATER, NOT_PART_OF_A_RUN, Variant, parse_variant
 from quietgraph.classify.class_prior import class_adjustment
@@ -134,16 +134,9 @@ def failure(run: Run, status: Status, reason: str, seconds: float) -> Record:
 
 
 def score(
-    model: NodeClassifier, observation: Observation, reference: Reference | None
+    model: NodeClassifier, observation: Observation, reference: Reference
 ) -> dict[str, float]:
-    """Return all metrics of a fitted model; the one place where reference labels are read.
-
-    Without them, which is so with own data, the agreement with held-out observed labels alone.
-    """
-    if reference is None:
-        where = (observation.split.validation & observation.known).numpy()
-        agreement = accuracy(model.predict()[where], observation.labels[where])
-        return {"validation_accuracy": agreement}
+    """Return all metrics of a fitted model; the one place where reference labels are read."""
     return evaluate(
         model.predict(),
         _all_classes(model, len(observation.classes)),

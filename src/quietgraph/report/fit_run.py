@@ -32,8 +32,8 @@ _SHORTEST_QUEUE: Final = 50  # though fewer are suspicious
 class FitRun:
     """A fitted model, what it was fitted on, and how it scored.
 
-    Only a dataset by name has reference labels to score against; own data is scored by agreement
-    with observed labels that were held out, and nothing else is claimed of it.
+    Only a dataset by name has reference labels to score against. Own data has no metrics: what
+    is known of it is the agreement with observed labels out of fold, in `model.quality()`.
     """
 
     source: str

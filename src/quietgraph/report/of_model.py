@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from quietgraph.data.noise_setting import parse_noise
+from quietgraph.data.noise_setting import NoiseSetting
 from quietgraph.files import write_file
 from quietgraph.methods import NodeClassifier
 from quietgraph.report.fit_run import FitRun
@@ -13,7 +13,7 @@ def run_of(model: NodeClassifier) -> FitRun:
     """Return a fitted model and what it was fitted on as a run; no true labels are known."""
     return FitRun(
         source=model.observation_.name,
-        noise=parse_noise("none"),
+        noise=NoiseSetting(),
         model=model,
         observation=model.observation_,
         reference=None,
