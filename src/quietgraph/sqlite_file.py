@@ -113,6 +113,42 @@ def _roll_back(path: Path) -> None:
             file.execute("PRAGMA schema_version").fetchone()
 
 
+@contextmanager
+def locked_copy(old: Path, new: Path, table: str) -> Iterator[None]:
+    """Copy a file, and let nobody write to the old one inside the block.
+
+    A file whose table is missing or empty is locked and not copied. Errors are SQLite's own.
+    """
+    with closing(sqlite3.connect(old, timeout=_WAIT_SECONDS, isolation_level=None)) as file:
+        file.execute("BEGIN IMMEDIATE")
+        if _has_rows(file, table):
+            with closing(sqlite3.connect(new)) as copy:
+                # Row by row: a backup would wait for the transaction that keeps writers out.
+                copy.executescript("\n".join(_statements(file)))
+        yield
+
+
+def _statements(file: sqlite3.Connection) -> Iterator[str]:
+    (application,) = file.execute("PRAGMA application_id").fetchone()
+    (version,) = file.execute("PRAGMA user_version").fetchone()
+    yield from file.iterdump()
+    yield f"PRAGMA application_id = {application}; PRAGMA user_version = {version};"
+
+
+def holds_rows(path: Path, table: str) -> bool:
+    """Return whether a table of a file has rows; errors, of damage too, are SQLite's own."""
+    with closing(sqlite3.connect(path, timeout=_WAIT_SECONDS)) as file:
+        ((state, *_), *_) = file.execute("PRAGMA quick_check(1)")
+        if state != "ok":
+            raise sqlite3.DatabaseError(state)
+        return _has_rows(file, table)
+
+
+def _has_rows(file: sqlite3.Connection, table: str) -> bool:
+    names = file.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    return bool(names and file.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608
+
+
 def lock_for_writing(path: Path, kind: FileKind) -> BaseFileLock:
     """Become the only writer of a file; the lock ends with `unlock` or with the process."""
     lock = FileLock(f"{path}-writer", timeout=0)

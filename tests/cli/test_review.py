@@ -125,6 +125,13 @@ def test_exporting_no_decisions_is_refused(folder: Path, call, tmp_path: Path) -
     assert not (folder / DECISIONS_FILE).exists()
 
 
+def test_decisions_of_the_run_that_was_replaced_are_named(folder: Path, call, tmp_path) -> None:
+    (folder / "earlier-1").mkdir()
+    code, _, err = call(str(folder), "--export", str(tmp_path / "c.csv"))
+    assert code == 2
+    assert f"--verified {folder / 'earlier-1'}" in " ".join(err.split())
+
+
 def test_a_missing_extra_is_named(folder: Path, call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "quietgraph.review.listen", raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)

@@ -39,13 +39,13 @@ def annotator_table(consensus: Consensus) -> pd.DataFrame:
     chance = _chance(consensus)
     kappa, upper = ((value - chance) / (1 - chance) for value in (accuracy, high))
     unknown = sizes == 0
-    told = {"accuracy": accuracy, "accuracy_low": low, "accuracy_high": high, "kappa": kappa}
+    quality = {"accuracy": accuracy, "accuracy_low": low, "accuracy_high": high, "kappa": kappa}
     table = pd.DataFrame(
         {
             "annotator": answers.names,
             "answers": answers.counts,
             "checked": sizes.astype(int),
-            **{name: np.where(unknown, np.nan, value) for name, value in told.items()},
+            **{name: np.where(unknown, np.nan, value) for name, value in quality.items()},
             "copies_classifier": np.where(unknown, np.nan, consensus.copying),
             "is_random": (upper < _RANDOM) & ~unknown,
         }

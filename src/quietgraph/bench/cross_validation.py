@@ -53,7 +53,6 @@ def cross_validate(
     graph: Graph,
     labels: Labels,
     *,
-    folds: int = FOLDS,
     fraction: float = 1.0,
 ) -> FoldScores:
     """Return how well given labels are predicted by fits which did not see them.
@@ -65,22 +64,21 @@ def cross_validate(
         model: The estimator; it is fitted anew for every fold.
         graph: Without labels.
         labels: Noisy labels of the training nodes [nodes], -1 elsewhere.
-        folds: Number of stratified folds.
         fraction: Of the labels that is used, a stratified sample: 1 over a whole number.
     """
     draws = torch_generator(model.seed, "cross-validation")
     if fraction < 1:
         sample = stratified_folds(labels, round(1 / fraction), generator=draws)
         labels = labels.masked_fill(sample != 0, UNKNOWN)
-    parts = stratified_folds(labels, folds, generator=draws)
+    parts = stratified_folds(labels, FOLDS, generator=draws)
     known = int((labels != UNKNOWN).sum())
-    if known < folds:
+    if known < FOLDS:
         raise InvalidLabelsError(
-            f"{folds} folds need at least {folds} training labels, got {known}."
+            f"{FOLDS} folds need at least {FOLDS} training labels, got {known}."
         )
     hits, loss = 0, 0.0
     with tempfile.TemporaryDirectory() as folder, use_cache(EmbeddingCache(Path(folder))):
-        for part in range(folds):
+        for part in range(FOLDS):
             held_out = parts == part
             model.fit(graph, labels.masked_fill(held_out, UNKNOWN))
             wanted, where = labels[held_out].numpy(), held_out.numpy()

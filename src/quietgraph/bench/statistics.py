@@ -22,6 +22,7 @@ CELL = ["dataset", "noise"]
 _RUN = [*CELL, "method", "seed"]
 _SAME_FOR_A_DRAW = ("split", "protocol_version")
 _TESTED = ["difference", "t_p", "wilcoxon_p", "n", "wins", "losses"]
+_ALPHA = 0.05  # level of the critical difference
 _DECIMALS = 12  # differences below this are rounding, not results: ties must be ties
 
 
@@ -113,13 +114,11 @@ class MeanRanks:
     alpha: float
 
 
-def mean_ranks(
-    frame: pd.DataFrame, metric: str = "test_accuracy", *, alpha: float = 0.05
-) -> MeanRanks:
+def mean_ranks(frame: pd.DataFrame, metric: str = "test_accuracy") -> MeanRanks:
     """Return mean ranks over the (dataset, noise, seed) blocks that every method finished.
 
     Equal values share their mean rank. The critical difference is Nemenyi's: two methods whose mean
-    ranks differ by less do not differ significantly at level `alpha`. Without a complete block
+    ranks differ by less do not differ significantly at the 5 % level. Without a complete block
     ranks and differences are NaN; Friedman's p is NaN with fewer than three methods or two
     blocks, and 1 where all methods tie in every block.
     """
@@ -129,14 +128,14 @@ def mean_ranks(
     num_methods, num_blocks = wide.shape[1], len(blocks)
     critical = float("nan")
     if num_methods > 1 and num_blocks:
-        spread = stats.studentized_range.ppf(1 - alpha, num_methods, np.inf) / np.sqrt(2)
+        spread = stats.studentized_range.ppf(1 - _ALPHA, num_methods, np.inf) / np.sqrt(2)
         critical = float(spread * np.sqrt(num_methods * (num_methods + 1) / (6 * num_blocks)))
     return MeanRanks(
         ranks=ranks.mean().rename("rank").sort_values(kind="stable"),
         num_blocks=num_blocks,
         friedman_p=_friedman_p(ranks.to_numpy()),
         critical_difference=critical,
-        alpha=alpha,
+        alpha=_ALPHA,
     )
 
 

@@ -15,6 +15,7 @@ from quietgraph.cli.outputs import checked_output
 from quietgraph.errors import UnreadableFileError, UnwritablePathError
 from quietgraph.extras import MissingExtraError
 from quietgraph.files import write_file
+from quietgraph.report.earlier import earlier_run
 from quietgraph.report.run_files import DECISIONS_FILE
 from quietgraph.review.access import is_loopback
 from quietgraph.review.decisions import DecisionStore, check_reviewer
@@ -96,10 +97,14 @@ def _serve(
 
 def _export(run: ReviewRun, path: Path, target: Path, *, as_json: bool) -> None:
     if not path.is_file() and not run.earlier.decisions:
-        raise UnreadableFileError(
-            f"there are no decisions yet in {path.parent}. Make some with: "
-            f"quietgraph review {path.parent}"
-        )
+        replaced = earlier_run(path.parent)
+        way_out = f"Make some with: quietgraph review {path.parent}"
+        if replaced is not None:
+            way_out = (
+                f"Those of the run that it replaced are in {replaced}: give them to a fit with "
+                f"--verified {replaced}"
+            )
+        raise UnreadableFileError(f"there are no decisions yet in {path.parent}. {way_out}")
     text, counts = run.export(DecisionStore(path).after() if path.is_file() else [])
     write_file(checked_output(target), text)
     kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items() if kind != "conflict")

@@ -3,15 +3,16 @@
 import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
 from quietgraph.errors import UnreadableFileError, UnwritablePathError
 from quietgraph.report.run_files import DECISIONS_FILE, OWN_NAMES, SUSPECTS_FILE, VERIFIED_FILE
+from quietgraph.sqlite_file import holds_rows, locked_copy
 
 _FOLDER: Final = "earlier-"  # and a number
-_WAIT_SECONDS: Final = 30.0
+_TABLE: Final = "decision"
 _UNWRITABLE: Final = {
     *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY),
     *(sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
@@ -77,37 +78,18 @@ def _moved_store(old: Path, new: Path) -> Iterator[None]:
     if not old.is_file():
         yield
         return
-    with closing(sqlite3.connect(old, timeout=_WAIT_SECONDS, isolation_level=None)) as store:
+    with ExitStack() as locked:
         with _explained(old):
-            store.execute("BEGIN IMMEDIATE")
-            if _holds_any(store):
-                with closing(sqlite3.connect(new)) as copy:
-                    # Row by row: a backup would wait for the transaction that keeps writers out.
-                    copy.executescript("\n".join(_statements(store)))
+            locked.enter_context(locked_copy(old, new, _TABLE))
         yield
-
-
-def _statements(store: sqlite3.Connection) -> Iterator[str]:
-    (application,) = store.execute("PRAGMA application_id").fetchone()
-    (version,) = store.execute("PRAGMA user_version").fetchone()
-    yield from store.iterdump()
-    yield f"PRAGMA application_id = {application}; PRAGMA user_version = {version};"
 
 
 def has_decisions(path: Path) -> bool:
     """Return whether a store of decisions holds any; a damaged one, which may, is refused."""
     if not path.is_file():
         return False
-    with _explained(path), closing(sqlite3.connect(path, timeout=_WAIT_SECONDS)) as store:
-        ((state, *_), *_) = store.execute("PRAGMA quick_check(1)")
-        if state != "ok":
-            raise sqlite3.DatabaseError(state)
-        return _holds_any(store)
-
-
-def _holds_any(store: sqlite3.Connection) -> bool:
-    names = store.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-    return bool(names and store.execute("SELECT count(*) FROM decision").fetchone()[0])
+    with _explained(path):
+        return holds_rows(path, _TABLE)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from quietgraph.report.theory_axes import COLOURS, LineStyle
 from quietgraph.types import AnyArray
 
 _DASHES: Final = ("-", "--", "-.", ":")
+_BINS: Final = 10  # equal ranges of confidence; the area of a dot says how many nodes are in one
 
 
 def draw_training(axes: Axes, history: History) -> None:
@@ -30,7 +31,6 @@ def draw_calibration(
     right: AnyArray,
     *,
     expected: AnyArray | None = None,
-    bins: int = 10,
     ink: str = "0.3",
 ) -> None:
     """Draw how often a prediction is right against its confidence.
@@ -41,16 +41,15 @@ def draw_calibration(
         right: Whether it agrees with the label it is scored against [scored].
         expected: Probability that it agrees with a label that may be wrong [scored]; None where
             the labels are right.
-        bins: Equal parts that confidence is cut into; a dot's area says how many nodes are in it.
         ink: Colour of the diagonal.
     """
     axes.plot([0, 1], [0, 1], color=ink, linewidth=0.8, linestyle=":", label="perfect calibration")
-    part = np.minimum((confidence * bins).astype(int), bins - 1)
-    counts = np.bincount(part, minlength=bins)
+    part = np.minimum((confidence * _BINS).astype(int), _BINS - 1)
+    counts = np.bincount(part, minlength=_BINS)
     filled = counts > 0
 
     def mean_of(values: AnyArray) -> AnyArray:
-        return np.bincount(part, weights=values, minlength=bins)[filled] / counts[filled]
+        return np.bincount(part, weights=values, minlength=_BINS)[filled] / counts[filled]
 
     mean, hits = mean_of(confidence), mean_of(right)
     axes.plot(mean, hits, label="this model", **line_style(0))
