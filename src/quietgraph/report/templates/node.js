@@ -74,7 +74,7 @@ class NodeCard {
     const list = this.the("columns");
     list.replaceChildren();
     for (const [name, text] of columns) {
-      const pair = put(list, "div", "", text.length > 60 ? "long" : "");
+      const pair = put(list, "div", "", text.length > 18 ? "long" : "");
       put(pair, "dt", name);
       const cell = put(pair, "dd", "");
       if (/^https?:\/\/\S+$/.test(text)) {

@@ -99,7 +99,8 @@ const KEYS = {
 document.addEventListener("keydown", (event) => {
   if (document.querySelector("dialog[open]")) return;
   const typing = event.target.closest("input:not([type=checkbox]):not([type=range]), select, textarea");
-  if (event.key === "Escape" && typing) { typing.blur(); return; }
+  const isDone = event.key === "Escape" || (event.key === "Enter" && event.target.matches("input"));
+  if (isDone && typing) { typing.blur(); return; } // the keys of the review work at once
   if (typing || event.ctrlKey || event.metaKey || event.altKey || !document.getElementById("use-keys").checked) return;
   if (event.target.closest("#suspects tbody") && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
     event.preventDefault();
