@@ -150,6 +150,14 @@ def test_training_and_validation_labels_can_teach_together() -> None:
     assert int((both.train & plain.validation).sum()) > 0
 
 
+def test_all_nodes_outside_the_test_set_can_teach() -> None:
+    plain = load_benchmark("digits", seed=3)[0].split
+    rest = load_benchmark("digits", seed=3, split="all-but-test")[0].split
+    assert torch.equal(plain.test, rest.test)
+    assert torch.equal(rest.labelled, ~plain.test)
+    assert int(rest.validation.sum()) == int((~plain.test).sum()) // 5
+
+
 def test_the_seed_changes_the_split_and_not_the_graph() -> None:
     first, same, other = (load("sbm", seed=seed) for seed in (0, 0, 1))
     assert torch.equal(first.split.train, same.split.train)

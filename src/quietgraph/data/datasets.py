@@ -15,9 +15,10 @@ from quietgraph.data.splits import Split, count_split, fraction_split, per_class
 from quietgraph.errors import InvalidParameterError, UnknownNameError
 from quietgraph.graph import block_model, digits_graph
 from quietgraph.rng import numpy_generator
-from quietgraph.types import UNKNOWN
+from quietgraph.types import UNKNOWN, Mask
 
 TAUGHT_BY_BOTH: Final = "train+validation"
+TAUGHT_BY_REST: Final = "all-but-test"
 SPLIT_WORDS: Final = {
     "public": "20 a class train, 500 validation, 1000 test, always the same",
     "per-class": "20 a class train, 30 a class validation, rest test, fresh per seed",
@@ -27,6 +28,7 @@ SPLIT_WORDS: Final = {
     "1-15": "1 % train, 15 % validation, rest test, fresh per seed",
     "5-15": "5 % train, 15 % validation, rest test, fresh per seed",
     TAUGHT_BY_BOTH: "training and validation nodes together train, but for a stratified fifth",
+    TAUGHT_BY_REST: "all nodes outside the test set train, but for a stratified fifth",
     "noisygl": "20 a class train, 500 validation, 1000 test, fresh per seed where none is public",
 }
 
@@ -93,20 +95,22 @@ def load_benchmark(
         name: One of `DATASETS`.
         seed: Decides the split where there are several.
         data_root: Folder of the raw files; else QUIETGRAPH_DATA, else a folder in the user's cache.
-        split: `per-class` and `train+validation` on any dataset, `noisygl` where that benchmark
-            has one; else its own.
+        split: `per-class`, `train+validation` and `all-but-test` on any dataset, `noisygl` where
+            that benchmark has one; else its own.
     """
     facts = _facts(name)
     chosen = split or facts.split
-    known = {facts.split, "per-class", TAUGHT_BY_BOTH}
+    known = {facts.split, "per-class", TAUGHT_BY_BOTH, TAUGHT_BY_REST}
     if facts.split in {"public", "per-class"}:
         known.add("noisygl")
     if chosen not in known:
         raise UnknownNameError(f"split of {name}", chosen, known)
     raw = _read_embedded(name) or read_cached(name, SOURCES[name], find_root(data_root))
-    parts = _split(raw, name, facts.split if chosen == TAUGHT_BY_BOTH else chosen, seed)
-    if chosen == TAUGHT_BY_BOTH:
-        parts = _taught_by_both(parts, raw, seed)
+    by_more = chosen in {TAUGHT_BY_BOTH, TAUGHT_BY_REST}
+    parts = _split(raw, name, facts.split if by_more else chosen, seed)
+    if by_more:
+        labelled = parts.labelled if chosen == TAUGHT_BY_BOTH else ~parts.test & (raw.labels >= 0)
+        parts = _taught_by(labelled, parts.test, raw, seed)
     codes = torch.where(parts.labelled, raw.labels, UNKNOWN)
     classes = np.arange(int(raw.labels.max()) + 1)
     return Observation(name, raw.graph, codes, classes, parts), Reference(raw.graph, raw.labels)
@@ -148,11 +152,10 @@ def _read_embedded(name: str) -> RawDataset | None:
     return RawDataset(labelled.graph, torch.from_numpy(labelled.classes), parts)
 
 
-def _taught_by_both(split: Split, raw: RawDataset, seed: int) -> Split:
-    """Return the split with all labelled nodes to train on, but for a fifth to choose by."""
-    codes = torch.where(split.labelled, raw.labels, UNKNOWN)
-    validation = hold_out(codes, seed=seed)
-    return Split(split.labelled & ~validation, validation, split.test)
+def _taught_by(labelled: Mask, test: Mask, raw: RawDataset, seed: int) -> Split:
+    """Return the split with these nodes to train on, but for a fifth of them to choose by."""
+    validation = hold_out(torch.where(labelled, raw.labels, UNKNOWN), seed=seed)
+    return Split(labelled & ~validation, validation, test)
 
 
 def _split(raw: RawDataset, name: str, chosen: str, seed: int) -> Split:

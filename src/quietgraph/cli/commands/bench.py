@@ -41,7 +41,7 @@ def run(  # noqa: PLR0917
     ] = None,
     split: Annotated[
         str | None,
-        typer.Option(help="Another: noisygl, per-class, train+validation.", metavar="NAME"),
+        typer.Option(help="noisygl, per-class, train+validation, all-but-test.", metavar="NAME"),
     ] = None,
     time_limit: Annotated[
         float | None,
