@@ -15,6 +15,7 @@ from study import (  # noqa: F401
     findings,
     fresh,
     grid,
+    methods_page,
     paper_page,
     quiet,
     real_labels,
@@ -28,7 +29,7 @@ from study.states import change_method, renew_answers
 PAGES = (
     "README.md", "docs/results.md", "docs/findings.md", "docs/paper.md", "docs/quiet.md",
     "docs/model-card.md", "docs/records.md", "docs/annotators.md", "docs/tutorial-llm.md",
-    "docs/trust.md", "docs/suspects.md",
+    "docs/trust.md", "docs/suspects.md", "docs/methods.md",
 )  # fmt: skip
 
 

@@ -108,15 +108,6 @@ def test_a_port_in_use_is_refused(folder: Path, call) -> None:
     assert "--port" in err
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_folder_is_refused(folder: Path, call) -> None:
-    folder.chmod(0o500)
-    code, _, err = call(str(folder), "--no-browser")
-    folder.chmod(0o700)
-    assert code == 2
-    assert "decisions cannot be written" in err
-
-
 def test_exporting_no_decisions_is_refused(folder: Path, call, tmp_path: Path) -> None:
     code, _, err = call(str(folder), "--export", str(tmp_path / "c.csv"))
     assert code == 2

@@ -87,8 +87,9 @@ def check_folder(folder: Path, *, overwrite: bool, nodes: int = 0, classes: int 
 def _check_room(folder: Path, needed: int) -> None:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder.parent):
-            free = shutil.disk_usage(folder.parent).free
+        for place in [folder.parent, *([folder] if folder.exists() else [])]:
+            with tempfile.TemporaryFile(dir=place):  # a run that is replaced is written to as well
+                free = shutil.disk_usage(place).free
     except OSError as error:
         raise UnwritablePathError(
             f"{folder} cannot be written: {error.strerror}. Choose a writable folder with --out."
