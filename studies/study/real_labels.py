@@ -34,6 +34,19 @@ def real_labels() -> str:
 
 
 @block
+def all_real_labels() -> str:
+    """Return a row per method taught by the labels of every node outside the test set."""
+    frame = runs("real-all-8000")
+    means = frame.groupby("method")["test_accuracy"].mean().sort_values(ascending=False)
+    rows = []
+    for method in means.index:
+        own = frame[frame["method"] == method]
+        name = f"`{method}`{' (old)' * bool(own['old'].any())}"
+        rows.append([name, mean_std(own["test_accuracy"]), str(len(own))])
+    return markdown(["method", "test accuracy", "n"], rows)
+
+
+@block
 def real_labels_of(method: str) -> str:
     """Return the test accuracy of a method on these labels."""
     frame = real_runs()
