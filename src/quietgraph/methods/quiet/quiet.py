@@ -1,10 +1,9 @@
 """quiet: our own estimator, an ensemble of noise-aware classifiers on low-rank embeddings."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, final
 
-import torch
 from torch import Tensor, nn
 
 from quietgraph.classify.class_prior import class_adjustment, frequency_trust
@@ -18,27 +17,19 @@ from quietgraph.methods.base.task import Task
 from quietgraph.methods.base.two_stage import Decision
 from quietgraph.methods.low_rank.encoder import unless_partitioned
 from quietgraph.methods.low_rank.gcl_lrr import GCLLRR
-from quietgraph.methods.quiet.candidates import (
-    FAMILIES,
-    HETEROPHILOUS,
-    Pool,
-    class_permutations,
-    fit_candidates,
-    permuted,
-)
+from quietgraph.methods.quiet.candidates import FAMILIES, HETEROPHILOUS, Pool
 from quietgraph.methods.quiet.ensemble import (
     Ensemble,
-    correct_labels,
-    ensemble_weights,
     errors_follow_attributes,
     make_ensemble,
     validation_noise,
 )
 from quietgraph.methods.quiet.features import base_rows, prepare_features
 from quietgraph.methods.quiet.node_features import LearningRows, NodeFeatures
+from quietgraph.methods.quiet.rounds import Rounds
 from quietgraph.params import Settings, param
 from quietgraph.rng import torch_generator
-from quietgraph.types import Embeddings, Labels, Scores
+from quietgraph.types import Embeddings, Scores
 
 # Estimated fraction of wrong labels below which perceptrons join and families are averaged: with
 # many wrong labels of one kind a flexible candidate fits these errors, and validation labels,
@@ -148,56 +139,25 @@ class Quiet(NodeClassifier):
         families = self._families(features, task)
         homophilous = HETEROPHILOUS.isdisjoint(families)
         cheap = [family for family in families if family != "perceptron"] or families
-        pool: Pool = {}
-        used: list[Labels] = []  # training labels of each round
-        orders: dict[str, Tensor] = {}
-        across: float | None = None  # temperature of the families' weights
-
-        def add(labels: Labels, added: list[str]) -> tuple[dict[str, float], Ensemble]:
-            given = replace(task, labels=labels)
-            found = fit_candidates(features, given, added, corrections=len(used))
-            orders.update(class_permutations(found, features, task))
-            pool.update(found | permuted(found, orders))
-            return weigh()
-
-        def weigh() -> tuple[dict[str, float], Ensemble]:
-            weights = ensemble_weights(
-                pool,
-                features,
-                task,
-                temperature=self.ensemble_temperature,
-                family_temperature=across,
-            )
-            return weights, make_ensemble(pool, weights, features)
-
-        weights, ensemble = add(task.labels, cheap)
-        by_family = self._weight_by_family(pool, features, task, families)
+        rounds = Rounds(features=features, task=task, temperature=self.ensemble_temperature)
+        rounds.add(cheap)
+        by_family = self._weight_by_family(rounds.pool, features, task, families)
         if by_family:
-            across = math.inf
-            weights, ensemble = weigh()
-        if by_family or validation_noise(ensemble.scores(features), task).rate < _LOW_NOISE:
-            if across is None and self.family_weights == "auto" and homophilous:
-                across = _FAMILY_TEMPERATURE
-            added = [family for family in families if family not in cheap]
-            weights, ensemble = add(task.labels, added) if added else weigh()
+            rounds.family_temperature = math.inf
+            rounds.weigh()
+        if by_family or validation_noise(rounds.scores(), task).rate < _LOW_NOISE:
+            if not by_family and self.family_weights == "auto" and homophilous:
+                rounds.family_temperature = _FAMILY_TEMPERATURE
+            costly = [family for family in families if family not in cheap]
+            rounds.add(costly) if costly else rounds.weigh()
             cheap = families
-        used.append(task.labels)
-        while len(used) <= self.correction_rounds:
-            labels = correct_labels(ensemble.scores(features), task)
-            if torch.equal(labels[task.train], used[-1][task.train]):
-                break
-            weights, ensemble = add(labels, cheap)
-            used.append(labels)
-        adjustment = self._adjustment(ensemble, features, task, by_annotator=by_family)
+        rounds.correct(cheap, self.correction_rounds)
+        adjustment = self._adjustment(rounds.ensemble, features, task, by_annotator=by_family)
         if self.refit:
-            both = replace(task, train=task.train | task.validation)
-            for count, labels in enumerate(used):
-                given = replace(both, labels=labels)
-                found = fit_candidates(features, given, cheap, corrections=count)
-                pool |= found | permuted(found, orders)
-        notes = {f"weight of {name}": weight for name, weight in weights.items()}
+            rounds.refit(cheap)
+        notes = {f"weight of {name}": weight for name, weight in rounds.weights.items()}
         notes |= {"families weighted equally": 1.0} if by_family else {}
-        return make_ensemble(pool, weights, features, adjustment), notes
+        return make_ensemble(rounds.pool, rounds.weights, features, adjustment), notes
 
     def _weight_by_family(
         self, pool: Pool, features: dict[str, Tensor], task: Task, families: list[str]
