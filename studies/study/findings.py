@@ -106,22 +106,23 @@ def letter_of(dataset: str, noise: str) -> str:
 
 
 @block
-def long_training() -> str:
-    """Return what the truncated norm does on CiteSeer with long and short training."""
-    settings = {
-        "200 epochs, weight 0": "gcl-lrr:epochs=200:rank_weight=0:rank_ratio=0.2",
-        "200 epochs, weight 10, ratio 0.04": "gcl-lrr:epochs=200:rank_weight=10:rank_ratio=0.04",
-        "60 epochs, weight 0": "gcl-lrr:epochs=60:rank_weight=0:rank_ratio=0.2",
-        "60 epochs, weight 10, ratio 0.04": "gcl-lrr:epochs=60:rank_weight=10:rank_ratio=0.04",
-        "the default": "gcl-lrr",
-    }
-    frame = some(runs("deviations-9000"), dataset="citeseer", seed=(9000, 9001))
+def rank_ablation() -> str:
+    """Return what the truncated norm does by its weight, its ratio and the epochs."""
+    frame, noises = runs("rank-9000"), (*SETTINGS, "attribute:0.6")
     rows = []
-    for name, variant in settings.items():
-        own = frame[frame["method"] == variant]
-        cells = [some(own, noise=noise)["test_accuracy"] for noise in ("none", "symmetric:0.4")]
-        rows.append([name, *(mean_std(cell) for cell in cells), str(min(map(len, cells)))])
-    return f"{markdown(['CiteSeer', 'clean', 'symmetric 40 %', 'n'], rows)}\n\n{old_words(frame)}"
+    for dataset in PAIR:
+        for epochs in (60, 200):
+            for weight, ratio in ((0, 0.2), (1, 0.2), (1, 0.04), (10, 0.2), (10, 0.04)):
+                name = f"gcl-lrr:epochs={epochs}:rank_weight={weight}:rank_ratio={ratio:g}"
+                own = some(frame, dataset=dataset, method=name)
+                if own.empty:
+                    continue
+                cells = [some(own, noise=noise)["test_accuracy"] for noise in noises]
+                shown = [str(epochs), str(weight), f"{ratio:g}" if weight else ""]
+                n = span(list(own.groupby("noise").size()))
+                rows.append([graph(dataset), *shown, *map(mean_std, cells), n])
+    heads = ["", "epochs", "weight", "ratio", *map(setting, noises), "n"]
+    return f"{markdown(heads, rows)}\n\n{draws(frame).capitalize()}. {old_words(frame)}".strip()
 
 
 @block

@@ -47,11 +47,11 @@ def choose_nodes(
     """
     order = np.argsort(-uncertainty, kind="stable")
     rows = np.union1d(order[:_MOST_NODES], order[allowed[order]][:_MOST_NODES])
-    sure = rows[:0] if certain is None else np.flatnonzero(certain)
-    unit = embeddings[np.concatenate([rows, sure])].astype(np.float64)
+    known = rows[:0] if certain is None else np.flatnonzero(certain)
+    unit = embeddings[np.concatenate([rows, known])].astype(np.float64)
     unit = unit - unit[: len(rows)].mean(axis=0)
     unit /= np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-12)
-    use = np.maximum(unit[: len(rows)] @ unit.T, 0.0) ** _SHARPNESS  # [rows, rows and sure]
+    use = np.maximum(unit[: len(rows)] @ unit.T, 0.0) ** _SHARPNESS  # [rows, rows and known]
     left = uncertainty[rows] * np.prod(1 - use[:, len(rows) :], axis=1)
     return _choose(use[:, : len(rows)], left, budget, rows, allowed[rows], cost[rows])
 

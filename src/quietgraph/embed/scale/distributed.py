@@ -133,16 +133,16 @@ def meet(store: Store, rank: int, size: int) -> str:
     torchrun keeps its store when it starts the processes again after one has died, so the store
     still holds the addresses of the dead, and a process that reads one of these waits for nobody.
     Hence every process asks the first one under a name of its own, and only a living first
-    process answers; all are here once all have heard the answer.
+    process answers; all are here once all have received the answer.
     """
     own = uuid.uuid4().hex
     if rank > 0:
         store.set(f"asks {rank}", own)
         name: str = store.get(f"answer {own}").decode()
-        store.add(f"heard {name}", 1)
+        store.add(f"received {name}", 1)
         return name
     answered: set[str] = set()
-    while size > 1 and store.add(f"heard {own}", 0) < size - 1:
+    while size > 1 and store.add(f"received {own}", 0) < size - 1:
         for other in range(1, size):
             if store.check([f"asks {other}"]):
                 asking = store.get(f"asks {other}").decode()
