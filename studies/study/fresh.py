@@ -25,7 +25,7 @@ SETTINGS = ("none", "symmetric:0.4", "asymmetric:0.4")
 NOISY = SETTINGS[1:]
 PAPER = ("gcl-lrr", "gcl-lr-attention")
 PAIR = ("cora", "citeseer")
-_LARGE = ("pubmed", "coauthor-cs", "amazon-photo", "amazon-computers")
+LARGE = ("pubmed", "coauthor-cs", "amazon-photo", "amazon-computers")
 
 
 def fresh() -> pd.DataFrame:
@@ -136,7 +136,7 @@ def large_graphs_met(file: str, method: str) -> str:
 def _large_leads(file: str, method: str) -> dict[str, list[Any]]:
     """Return the tests against a GCN of each larger graph, one per setting."""
     found: dict[str, list[Any]] = {}
-    for dataset in _LARGE:
+    for dataset in LARGE:
         tests = against(some(_beside(file), dataset=dataset), "gcn")
         rows = {test.noise: test for test in some(tests, method=method).itertuples()}
         found[dataset] = [rows[noise] for noise in SETTINGS]
