@@ -91,10 +91,17 @@ def one_run() -> str:
 
 @block
 def rivals(before: str, after: str) -> str:
-    """Return rivals before and after their corrections on the same fresh draws, and seconds."""
+    """Return rivals before and after their corrections on the same fresh draws, and seconds.
+
+    Args:
+        before: Runs of the code before; a variant in `after` is how its method was before, too.
+        after: Runs of today.
+    """
     old, new = (_finished(name) for name in (before, after))
+    variant = new["method"].str.contains(":")
+    old = pd.concat([old, new[variant].assign(method=new["method"].str.partition(":")[0])])
     key = ["dataset", "noise", "method", "seed"]
-    pairs = old.merge(new, on=key, suffixes=("_before", "_after"))
+    pairs = old.merge(new[~variant], on=key, suffixes=("_before", "_after"))
     rows = []
     for (method, dataset), own in pairs.groupby(["method", "dataset"], sort=True):
         noises = [noise for noise in SETTINGS if (own["noise"] == noise).any()]
@@ -102,7 +109,7 @@ def rivals(before: str, after: str) -> str:
         gain = 100 * (own["test_accuracy_after"] - own["test_accuracy_before"])
         better = int((gain > 0).sum())
         words = f"{fixed(gain.mean(), signed=True)} ({better} of {len(own)} runs better)"
-        took = [f"{own[f'seconds_fit_{when}'].median():.0f}" for when in ("before", "after")]
+        took = [f"{own[f'seconds_{when}'].median():.0f}" for when in ("before", "after")]
         n = span(list(own.groupby("noise").size()))
         rows.append([f"`{method}`", graph(str(dataset)), *cells, words, n, " / ".join(took)])
     heads = ["rival", "graph", "before", "after", "gain", "n", "seconds before / after"]

