@@ -107,13 +107,13 @@ def rivals(before: str, after: str) -> str:
         noises = [noise for noise in SETTINGS if (own["noise"] == noise).any()]
         cells = [_means(own, noises, f"test_accuracy_{when}") for when in ("before", "after")]
         gain = 100 * (own["test_accuracy_after"] - own["test_accuracy_before"])
-        better = int((gain > 0).sum())
-        words = f"{fixed(gain.mean(), signed=True)} ({better} of {len(own)} runs better)"
+        gains = [fixed(gain[own["noise"] == noise].mean(), signed=True) for noise in noises]
+        words = f"{' / '.join(gains)} ({int((gain > 0).sum())} of {len(own)} runs better)"
         took = [f"{own[f'seconds_{when}'].median():.0f}" for when in ("before", "after")]
         n = span(list(own.groupby("noise").size()))
         rows.append([f"`{method}`", graph(str(dataset)), *cells, words, n, " / ".join(took)])
     heads = ["rival", "graph", "before", "after", "gain", "n", "seconds before / after"]
-    seeds = f"{pairs['seed'].min()}-{pairs['seed'].max()}"
+    seeds = f"{pairs['seed'].min():.0f}-{pairs['seed'].max():.0f}"
     return f"{markdown(heads, rows, names=2)}\n\nDraws {seeds}; clean, or clean / symmetric 40 %."
 
 
