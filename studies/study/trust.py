@@ -63,13 +63,13 @@ def calibration(*files: str) -> str:
 def calibration_missed(*files: str) -> str:
     """Return the cells whose mean calibration error is above the bar, in words."""
     frame = _draws(files).dropna(subset=["calibration_error"])
-    missed = [
-        f"{graph(dataset)} {setting(noise)} with `{method}` "
-        f"({fixed(own['calibration_error'].mean(), 3)}, n = {len(own)})"
-        for dataset, noise, method, own in _cells(frame)
-        if own["calibration_error"].mean() > BAR
-    ]
-    return listed(missed) if missed else "no cell"
+    missed: dict[str, list[str]] = {}
+    for dataset, noise, method, own in _cells(frame):
+        error = own["calibration_error"].mean()
+        if error > BAR:
+            words = f"{setting(noise)} {fixed(error, 3)} (n = {len(own)})"
+            missed.setdefault(f"{graph(dataset)}, `{method}`", []).append(words)
+    return "\n".join(f"- {name}: {listed(cells)}" for name, cells in missed.items()) or "No cell."
 
 
 @block

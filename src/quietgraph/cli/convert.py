@@ -27,7 +27,7 @@ def convert(
     **tables: Unpack[Tables],
 ) -> None:
     """Write a graph as a memory-mapped folder, in bounded memory."""
-    reading = Reading.of(columns, **tables)
+    reading = Reading.of(tables, columns)
     target = Path(source) if target is None and reading.edges is not None else target
     if target is None:
         raise InvalidParameterError("convert takes a source and the folder to write.")

@@ -77,14 +77,7 @@ class FitRequest:
     def of(cls, **options: Unpack[FitOptions]) -> Self:
         """Return the request, all of it checked that can be without reading the graph."""
         noise, seed = parse_noise(options["noise"]), options["seed"]
-        reading = Reading.of(
-            options["columns"],
-            nodes=options["nodes"],
-            edges=options["edges"],
-            unknown=options["unknown"],
-            drop_dangling=options["drop_dangling"],
-            limit=options["limit"],
-        )
+        reading = Reading.of(options, options["columns"])
         source = reading.name_of(options["source"])
         dataset = None if is_path(source) or reading.is_given else source
         name = options["method"]

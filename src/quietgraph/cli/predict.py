@@ -38,7 +38,7 @@ def predict(
     target = checked_output(out / PREDICTIONS_FILE, source, tables["nodes"], tables["edges"])
     folder = model_dir / "model" if (model_dir / "model").is_dir() else model_dir
     model = load_model(folder)
-    reading = Reading.of(**tables)
+    reading = Reading.of(tables)
     if not reading.name_of(source):
         raise InvalidParameterError("predict takes a source, or --nodes and --edges.")
     graph, node_ids = _read(source, folder, data_root, reading)

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Self, TypedDict, Unpack
+from typing import Self, TypedDict
 
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph.io import ReadOptions
@@ -30,7 +30,7 @@ class Reading:
     limit: str | None
 
     @classmethod
-    def of(cls, columns: list[str] | None = None, **tables: Unpack[Tables]) -> Self:
+    def of(cls, tables: Tables, columns: list[str] | None = None) -> Self:
         """Return the options from what the command line gives."""
         return cls(
             columns=split_pairs("--column", columns),
