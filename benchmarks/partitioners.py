@@ -1,15 +1,17 @@
 """METIS, streaming and chance as partitioners: lost edges, processor time, accuracy.
 
     python benchmarks/partitioners.py pubmed [--seeds 5] [--partitions 4]
-    python benchmarks/partitioners.py generated --seeds 3
+    python benchmarks/partitioners.py generated --seeds 3 --nodes 170000 --whole
     python benchmarks/partitioners.py generated --seeds 0    # lost edges alone
 
 PubMed by the protocol of the benchmark with symmetric noise of 40 %; the generated graph has
-100,000 nodes in 10 classes with weak features, 20 labels of each class, 40 % of them wrong.
+100,000 nodes (`--nodes`) in 10 classes with weak features, 20 labels of each class, 40 % of them
+wrong.
 """
 
 import argparse
 import time
+from functools import partial
 
 import numpy as np
 import torch
@@ -37,13 +39,13 @@ def pubmed_accuracy(seed: int, settings: str) -> float:
     return score(run.fit(observation), observation, reference)["test_accuracy"]
 
 
-def generated(seed: int) -> tuple[qg.Graph, np.ndarray, np.ndarray]:
+def generated(seed: int, nodes: int) -> tuple[qg.Graph, np.ndarray, np.ndarray]:
     """Return a graph, labels of which 40 % are wrong, and the true classes."""
     draws = np.random.default_rng(seed)
     drawn = block_model(
-        100_000, num_classes=10, num_features=128, homophily=0.5, signal=0.15, generator=draws
+        nodes, num_classes=10, num_features=128, homophily=0.5, signal=0.15, generator=draws
     )
-    labels = np.full(100_000, -1)
+    labels = np.full(nodes, -1)
     for code in range(10):
         labels[draws.permutation(np.flatnonzero(drawn.classes == code))[:20]] = code
     known = np.flatnonzero(labels >= 0)
@@ -52,8 +54,8 @@ def generated(seed: int) -> tuple[qg.Graph, np.ndarray, np.ndarray]:
     return drawn.graph, labels, drawn.classes
 
 
-def generated_accuracy(seed: int, settings: str) -> float:
-    graph, labels, classes = generated(seed)
+def generated_accuracy(seed: int, settings: str, *, nodes: int) -> float:
+    graph, labels, classes = generated(seed, nodes)
     pairs = dict(pair.split("=") for pair in settings.split(":"))
     partitions, way = int(pairs["partitions"]), pairs.get("partitioner", "auto")
     model = qg.GCLLRAttention(seed=seed, epochs=24, partitions=partitions, partitioner=way)
@@ -67,12 +69,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--partitions", type=int, default=4)
     parser.add_argument("--whole", action="store_true", help="the whole graph beside them")
+    parser.add_argument("--nodes", type=int, default=100_000, help="of the generated graph")
     parser.add_argument("--ways", default=",".join(WAYS))
     options = parser.parse_args()
     torch.set_num_threads(1)
     is_real = options.graph == "pubmed"
-    adjacency = (qg.load("pubmed").graph if is_real else generated(0)[0]).adjacency
-    fit = pubmed_accuracy if is_real else generated_accuracy
+    adjacency = (qg.load("pubmed").graph if is_real else generated(0, options.nodes)[0]).adjacency
+    fit = pubmed_accuracy if is_real else partial(generated_accuracy, nodes=options.nodes)
     settings = {"whole graph": "partitions=1"} if options.whole else {}
     chosen = options.ways.split(",")
     settings |= {way: f"partitions={options.partitions}:partitioner={way}" for way in chosen}

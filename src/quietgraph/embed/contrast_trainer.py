@@ -48,7 +48,7 @@ class ContrastSettings:
     rank_weight: float  # tau
     rank_ratio: float  # gamma
     rank_scale: str  # "mean": unit rows, divided by nodes; "sum": the norm of K itself
-    warm_up: int  # epochs before prototypes and rank count
+    warm_up: int  # steps before prototypes and rank count
     first_view: ViewRates
     second_view: ViewRates
 
@@ -95,7 +95,7 @@ class ContrastTrainer:
         seen = [self._encode_views(each, epoch) for each in group if plan.is_ours(each)]
         node = _mean([self._contrast(one) for one in seen])
         values = {"loss": node, "contrast": node}
-        if epoch < settings.warm_up or (settings.prototype_weight, settings.rank_weight) == (0, 0):
+        if number < settings.warm_up or (settings.prototype_weight, settings.rank_weight) == (0, 0):
             return values
         printed = settings.prototype_target == "embeddings"
         with torch.set_grad_enabled(settings.rank_weight > 0 or printed):

@@ -121,8 +121,12 @@ class _Progress:
     epoch: int = 0
     step: int = 0  # of this epoch
     sums: dict[str, float] = field(default_factory=dict)  # of the losses in this epoch
+    counts: dict[str, int] = field(default_factory=dict)  # steps with each of them
     best: float = -math.inf
     waited: int = 0
+
+    def start_epoch(self, number: int) -> None:
+        self.epoch, self.step, self.sums, self.counts = number, 0, {}, {}
 
 
 class _Loop:
@@ -173,7 +177,7 @@ class _Loop:
             restore_state(self.module, self.optimiser, found.tensors)
             progress = _progress_of(found.facts["progress"])
             if found.facts["partitions_per_step"] != recovery.partitions_per_step:
-                progress.step, progress.sums = 0, {}
+                progress.start_epoch(progress.epoch)
             self._begin(progress)
             own = (name for name in found.tensors if name.startswith(_STATE))
             recovery.restore({name.removeprefix(_STATE): found.tensors[name] for name in own})
@@ -199,6 +203,7 @@ class _Loop:
             )
         for name, value in record.items():
             progress.sums[name] = progress.sums.get(name, 0.0) + value
+            progress.counts[name] = progress.counts.get(name, 0) + 1
         progress.step += 1
         done = progress.epoch * steps + progress.step
         report_progress(self.what, done, self.schedule.epochs * steps)
@@ -209,7 +214,8 @@ class _Loop:
     def _end_epoch(self) -> None:
         progress = self.progress
         sums = torch.tensor([*progress.sums.values()], dtype=torch.float64)
-        means = self.world.total(sums) / (self.world.size * self.schedule.steps)
+        counts = torch.tensor([progress.counts[name] for name in progress.sums])
+        means = self.world.total(sums) / (self.world.size * counts)
         record = dict(zip(progress.sums, means.tolist(), strict=True))
         if self.score is not None:
             self.module.eval()
@@ -222,7 +228,7 @@ class _Loop:
             progress.best, progress.waited = _value(record), 0
             if self.score is not None:
                 self.best_state = copy.deepcopy(self.module.state_dict())
-        progress.epoch, progress.step, progress.sums = progress.epoch + 1, 0, {}
+        progress.start_epoch(progress.epoch + 1)
         if self.world.is_first:
             report_epoch(Epoch(self.what, progress.epoch, self.schedule.epochs, record))
 
@@ -240,13 +246,15 @@ def _progress_of(facts: dict[str, Any]) -> _Progress:
     best = -math.inf if facts["best"] is None else facts["best"]
     progress = _Progress(**{**facts, "best": best})
     records = [progress.sums, *progress.history]
-    counts = (progress.epoch, progress.step, progress.waited)
+    counts = (progress.epoch, progress.step, progress.waited, *progress.counts.values())
     if not all(
         type(one) is float and math.isfinite(one) for row in records for one in row.values()
     ):
         raise ValueError("losses are no numbers")
     if not all(type(one) is int and one >= 0 for one in counts) or type(best) is not float:
         raise ValueError("epochs are no numbers")
+    if progress.counts.keys() != progress.sums.keys() or not all(progress.counts.values()):
+        raise ValueError("losses are not counted")
     if progress.epoch != len(progress.history) or not all(
         {"loss", "seconds"} <= row.keys() for row in progress.history
     ):

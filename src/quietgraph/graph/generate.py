@@ -9,6 +9,7 @@ from quietgraph.graph.graph import Graph
 from quietgraph.types import IntArray
 
 _DIGIT_NEIGHBOURS = 8
+_BLOCK = 100_000
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,9 @@ def block_model(
     means = generator.standard_normal((num_classes, num_features))
     means *= signal / np.linalg.norm(means, axis=1, keepdims=True)
     features = generator.standard_normal((num_nodes, num_features), dtype=np.float32)
-    features += means[classes].astype(np.float32)
+    for start in range(0, num_nodes, _BLOCK):  # no second matrix of all nodes
+        rows = slice(start, start + _BLOCK)
+        features[rows] += means[classes[rows]].astype(np.float32)
     sources = generator.integers(num_nodes, size=round(num_nodes * mean_degree / 2))
     inside = generator.random(len(sources)) < homophily
     shift = generator.integers(1, max(num_classes, 2), size=len(sources))

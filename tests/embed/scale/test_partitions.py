@@ -108,6 +108,21 @@ def test_inference_in_blocks_takes_sparse_features_and_isolated_nodes(kind: str)
     assert encoder.state_dict()[next(iter(encoder.state_dict()))].shape[0] in {80, 24, 40}
 
 
+def test_the_warm_up_counts_steps_so_that_one_long_epoch_has_all_losses() -> None:
+    graph, plan = make_graph(), plan_of(make_graph(), 8)
+    settings = ContrastSettings(**SETTINGS | {"warm_up": 3})
+    trainer = ContrastTrainer(graph, make_encoder(), settings, plan, "l2")
+    counts = [len(trainer.losses(number)) for number in range(plan.steps)]
+    assert counts == [2] * 3 + [4] * (plan.steps - 3)
+
+
+def test_the_history_holds_means_over_the_steps_that_had_a_loss() -> None:
+    graph = make_graph()
+    trained = train_in_partitions(graph, 8, warm_up=3)[1][0]
+    parts = 0.5 * trained["prototypes"] + trained["rank"]
+    assert trained["loss"] == pytest.approx(trained["contrast"] + parts * 5 / 8, rel=1e-5)
+
+
 def test_the_total_gram_matrix_is_that_of_all_partitions() -> None:
     graph, encoder = make_graph(), make_encoder()
     plan = plan_of(graph, 4)

@@ -76,8 +76,10 @@ class PrototypeMemory:
         Args:
             unit_of: Gives the unit rows of one of our partitions.
         """
+        sample: Embeddings | None = None
         for count in self.counts:
-            sample = self._sample(unit_of)
+            if sample is None or len(self.plan.partitions) == 1:  # of many it is another pass
+                sample = self._sample(unit_of)
             start = start_clusters(sample, count, generator=self.draws)
             self.levels.append(_Granularity(start.prototypes))
 

@@ -58,7 +58,7 @@ def train_encoder(method: "LowRankContrast", graph: Graph, seed: int) -> tuple[n
     return encoder, train_embeddings(
         graph,
         encoder,
-        contrast_settings(resolved, plan.steps),
+        contrast_settings(resolved),
         _schedule(resolved, plan.steps),
         plan=plan,
         feature_norm=method.feature_norm,
@@ -129,8 +129,8 @@ def forward_graph(encoder: nn.Module, graph: Graph, *, feature_norm: str) -> Emb
     return embeddings
 
 
-def contrast_settings(method: "LowRankContrast", steps: int = 1) -> ContrastSettings:
-    """Return the settings of the losses, for epochs of several steps."""
+def contrast_settings(method: "LowRankContrast") -> ContrastSettings:
+    """Return the settings of the losses."""
     rates = (
         (method.edge_drop_1, method.feature_mask_1),
         (method.edge_drop_2, method.feature_mask_2),
@@ -151,7 +151,7 @@ def contrast_settings(method: "LowRankContrast", steps: int = 1) -> ContrastSett
         rank_weight=method.rank_weight,
         rank_ratio=method.rank_ratio,
         rank_scale=method.rank_scale,
-        warm_up=math.ceil(method.warm_up / steps),
+        warm_up=method.warm_up,
         first_view=first,
         second_view=second,
     )
