@@ -29,7 +29,8 @@ from study.states import change_method, renew_answers
 PAGES = (
     "README.md", "docs/results.md", "docs/findings.md", "docs/paper.md", "docs/quiet.md",
     "docs/model-card.md", "docs/records.md", "docs/annotators.md", "docs/tutorial-llm.md",
-    "docs/trust.md", "docs/suspects.md", "docs/methods.md",
+    "docs/trust.md", "docs/suspects.md", "docs/methods.md", "docs/ablation.md", "docs/benchmark.md",
+    "docs/python.md", "docs/scale.md", "docs/speed.md", "docs/start.md", "docs/theory.md",
 )  # fmt: skip
 
 

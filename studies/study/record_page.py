@@ -3,7 +3,7 @@
 import pandas as pd
 
 from study.blocks import block
-from study.records import RESULTS, manifest, read_all
+from study.records import RESULTS, manifest, printed, read_all
 from study.words import markdown
 
 
@@ -16,6 +16,12 @@ def record_files() -> str:
         rows.append([f"`{name}`", facts["what"], *_state(name), pages, f"`{facts['command']}`"])
     heads = ["file", "what", "runs", "old", "draws", "run on", "feeds", "command"]
     return markdown(heads, rows, names=2)
+
+
+@block
+def printed_table(name: str, names: str = "1") -> str:
+    """Return a table as a benchmark printed it; its first columns are names."""
+    return markdown(*printed(name), names=int(names))
 
 
 @block
@@ -32,7 +38,7 @@ def record_methods() -> str:
 def _state(name: str) -> tuple[str, str, str, str]:
     """Return runs, old runs, draws and dates of a file."""
     path = RESULTS / name
-    if name.startswith("studies/"):
+    if name.startswith(("studies/", "tables/")):
         return str(len(pd.read_csv(path))), "", "", ""
     frame = read_all(path.stem)
     days = sorted({text[:10] for text in frame["started"]})

@@ -1,5 +1,6 @@
 """The runs in results/, each marked as old where its method has changed since."""
 
+import csv
 import json
 from collections.abc import Iterable
 from functools import cache
@@ -13,6 +14,7 @@ from quietgraph.bench.runs_csv import read_runs
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
+TABLES = RESULTS / "tables"  # as benchmarks print them (keep_table.py)
 _DRAW = ["dataset", "noise", "method", "seed", "split"]
 _read: set[str] = set()  # files of which a block has asked
 
@@ -53,6 +55,14 @@ def table(file: str) -> pd.DataFrame:
     """Return a file of results/studies, which are no runs of the benchmark."""
     _read.add(f"studies/{file}.csv")
     return pd.read_csv(RESULTS / "studies" / f"{file}.csv")
+
+
+def printed(name: str) -> tuple[list[str], list[list[str]]]:
+    """Return heads and rows of a file of results/tables, the text that a benchmark printed."""
+    _read.add(f"tables/{name}.csv")
+    with (TABLES / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        heads, *rows = csv.reader(file)
+    return heads, rows
 
 
 def mark_read(*files: str) -> None:

@@ -110,3 +110,25 @@ def test_words() -> None:
     assert span([2.04, 1.96], 1) == "2.0"
     assert [p_value(value) for value in (0.0004, 0.0123, 0.5)] == ["< 0.001", "0.012", "0.50"]
     assert compact("| a   |  b |\n|:----|---:|\nc  d") == "| a | b |\n|:--|--:|\nc  d"
+
+
+TYPED = {  # tables of which single figures are typed, and why that is so
+    ("docs/annotators.md", "file"),  # what files hold
+    ("docs/paper.md", "topic"),  # settings; costs are from results/deviations-9000.csv
+    ("docs/quiet.md", "wrong labels, by the validation nodes"),  # constants of the method
+    ("docs/release.md", "Python"),  # versions
+}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: path.name)
+def test_tables_of_figures_come_from_results(path: Path) -> None:
+    text = re.sub(r"<!-- study:.*?<!-- /study -->", "", path.read_text("utf-8"), flags=re.DOTALL)
+    for table in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
+        heads, _, *rows = (line.strip().strip("|").split("|") for line in table.splitlines())
+        cells = [cell for row in rows for cell in row[1:] if cell.strip()]
+        figures = [cell for cell in cells if re.search(r"\d\.\d", cell)]
+        where = (str(path.relative_to(ROOT)), heads[0].strip())
+        assert len(figures) <= len(cells) / 5 or where in TYPED, (
+            f"a table of figures in {where[0]} ({where[1]}) is typed by hand. Keep what was "
+            "printed with studies/keep_table.py and show it with a block."
+        )
