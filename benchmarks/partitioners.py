@@ -5,7 +5,7 @@
     python benchmarks/partitioners.py generated --seeds 0    # lost edges alone
 
 PubMed by the protocol of the benchmark with symmetric noise of 40 %; the generated graph has
-100,000 nodes (`--nodes`) in 10 classes with weak features, 20 labels of each class, 40 % of them
+100,000 nodes (`--nodes`) in 10 classes, 20 labels of each class, 40 % of them
 wrong.
 """
 
@@ -43,7 +43,7 @@ def generated(seed: int, nodes: int) -> tuple[qg.Graph, np.ndarray, np.ndarray]:
     """Return a graph, labels of which 40 % are wrong, and the true classes."""
     draws = np.random.default_rng(seed)
     drawn = block_model(
-        nodes, num_classes=10, num_features=128, homophily=0.5, signal=0.15, generator=draws
+        nodes, num_classes=10, num_features=128, homophily=0.5, signal=1.2, generator=draws
     )
     labels = np.full(nodes, -1)
     for code in range(10):
@@ -54,11 +54,11 @@ def generated(seed: int, nodes: int) -> tuple[qg.Graph, np.ndarray, np.ndarray]:
     return drawn.graph, labels, drawn.classes
 
 
-def generated_accuracy(seed: int, settings: str, *, nodes: int) -> float:
+def generated_accuracy(seed: int, settings: str, *, nodes: int, steps: int | None) -> float:
     graph, labels, classes = generated(seed, nodes)
     pairs = dict(pair.split("=") for pair in settings.split(":"))
     partitions, way = int(pairs["partitions"]), pairs.get("partitioner", "auto")
-    model = qg.GCLLRAttention(seed=seed, epochs=24, partitions=partitions, partitioner=way)
+    model = qg.GCLLRAttention(seed=seed, epochs=steps, partitions=partitions, partitioner=way)
     unknown = labels < 0
     return float((model.fit(graph, labels).predict()[unknown] == classes[unknown]).mean())
 
@@ -70,12 +70,17 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, default=4)
     parser.add_argument("--whole", action="store_true", help="the whole graph beside them")
     parser.add_argument("--nodes", type=int, default=100_000, help="of the generated graph")
+    parser.add_argument("--steps", type=int, help="of the generated graph; the default without it")
     parser.add_argument("--ways", default=",".join(WAYS))
     options = parser.parse_args()
     torch.set_num_threads(1)
     is_real = options.graph == "pubmed"
     adjacency = (qg.load("pubmed").graph if is_real else generated(0, options.nodes)[0]).adjacency
-    fit = pubmed_accuracy if is_real else partial(generated_accuracy, nodes=options.nodes)
+    fit = (
+        pubmed_accuracy
+        if is_real
+        else partial(generated_accuracy, nodes=options.nodes, steps=options.steps)
+    )
     settings = {"whole graph": "partitions=1"} if options.whole else {}
     chosen = options.ways.split(",")
     settings |= {way: f"partitions={options.partitions}:partitioner={way}" for way in chosen}

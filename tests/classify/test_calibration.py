@@ -4,19 +4,20 @@ import pytest
 import torch
 
 from quietgraph.classify.calibration import Calibration, fit_calibration, sharpen
-from quietgraph.classify.label_issues.noise import symmetric_noise
+from quietgraph.classify.label_issues.noise import asymmetry, symmetric_noise
 
 CLEAN, NOISY = symmetric_noise(0.001, 4), symmetric_noise(0.4, 4)
 
 
 def problem(
-    rate: float, *, temperature: float = 0.3, power: float = 1.0
+    rate: float, *, power: float = 1.0, noise: torch.Tensor | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     draws = torch.Generator().manual_seed(0)
     scores = torch.randn(4000, 4, generator=draws, dtype=torch.float64)
-    probabilities = Calibration(temperature, power).probabilities(scores)
+    probabilities = Calibration(0.3, power).probabilities(scores)
     true = torch.multinomial(probabilities, 1, generator=draws).squeeze(1)
-    observed = torch.multinomial(symmetric_noise(rate, 4)[true], 1, generator=draws).squeeze(1)
+    matrix = symmetric_noise(rate, 4) if noise is None else noise
+    observed = torch.multinomial(matrix[true], 1, generator=draws).squeeze(1)
     return scores, observed
 
 
@@ -82,3 +83,35 @@ def test_without_a_gain_nothing_is_sharpened() -> None:
     scores, _ = problem(0.001)
     assert sharpen(Calibration(0.6), scores, 0.0) == Calibration(0.6)
     assert sharpen(Calibration(0.6), torch.zeros(5, 4), 0.1) == Calibration(0.6)
+
+
+def pairs(rate: float) -> torch.Tensor:
+    """Every class is mistaken for the next one."""
+    return (1 - rate) * torch.eye(4).double() + rate * torch.eye(4).double().roll(1, dims=1)
+
+
+def test_asymmetry_is_none_under_symmetric_noise_and_large_where_classes_are_mixed_up() -> None:
+    assert asymmetry(NOISY) == pytest.approx(0, abs=1e-9)
+    assert asymmetry(pairs(0.4)) == pytest.approx((2 / 3) ** 0.5)
+    assert asymmetry(pairs(0.001)) < 0.02
+
+
+def error(noise: torch.Tensor, disagreement: float) -> float:
+    """Return the mean error of a calibration by 400 noisy labels."""
+    scores, labels = (rows[:400] for rows in problem(0.4, noise=noise))
+    found = fit_calibration(scores, labels, noise, disagreement=disagreement)
+    return float(1 - found.probabilities(scores).max(dim=1).values.mean())
+
+
+@pytest.mark.parametrize("noise", [NOISY, pairs(0.4)])
+def test_fits_that_disagree_keep_the_error_from_falling_below_what_they_tell(
+    noise: torch.Tensor,
+) -> None:
+    plain = error(noise, 0.0)
+    assert error(noise, plain / 4) == pytest.approx(plain, abs=1e-3)  # the bound is below
+    assert plain + 0.01 < error(noise, plain / 1.5) < error(noise, plain) < 2.4 * plain
+
+
+def test_disagreement_counts_more_where_the_noise_differs_by_class() -> None:
+    raised = [error(noise, 0.3) / error(noise, 0.0) for noise in (NOISY, pairs(0.4))]
+    assert raised[1] > raised[0]

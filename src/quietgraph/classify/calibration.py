@@ -1,5 +1,6 @@
 """Calibrated probabilities: temperature and power of the scores, fitted to noisy labels."""
 
+import math
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -9,6 +10,7 @@ from scipy.optimize import brentq, minimize
 from torch import Tensor
 
 from quietgraph.classify.class_prior import mean_margin
+from quietgraph.classify.label_issues.noise import asymmetry
 from quietgraph.types import FloatArray, Labels, Mask, Probabilities, Scores
 
 _STARTS: Final = (-1.5, 0.0, 1.5)  # of the logarithm of the temperature, in mean margins
@@ -17,6 +19,12 @@ _BOUNDS: Final = ((-5.0, 4.0), (-1.5, 0.4))
 # true labels would choose powers between 0.6 and 0.9 there.
 _POWER_MEAN: Final = -0.2
 _POWER_PENALTY: Final = 16.0  # a standard deviation of 0.25
+# The error of a fit is at least so many times the fraction of nodes that it and a fold with four
+# fifths of its labels predict differently: 1.5 to 4 times on development draws, 2.2 in the median.
+_ERRORS_PER_DIFFERENCE: Final = 2.3
+_ERROR_SPREAD: Final = 0.1  # standard deviation of the logarithm of that bound
+_ASYMMETRY: Final = 1.0  # how much less T is believed where classes differ in their noise
+_LEAST_ERROR: Final = 1e-3
 _HIGHEST: Final = 0.995  # mean probability that sharpening aims at
 _MOST_NODES: Final = 20_000  # every k-th where there are more
 _SHARPEST: Final = 3.0  # of the logarithm of a factor of the temperature
@@ -43,7 +51,12 @@ class Calibration:
 
 
 def fit_calibration(
-    scores: Scores, labels: Labels, noise_matrix: Tensor, *, certain: Mask | None = None
+    scores: Scores,
+    labels: Labels,
+    noise_matrix: Tensor,
+    *,
+    certain: Mask | None = None,
+    disagreement: float = 0.0,
 ) -> Calibration:
     """Return the calibration under which noisy labels are likeliest.
 
@@ -51,11 +64,18 @@ def fit_calibration(
     probabilities, so that p are those of true labels. Normal priors on the logarithms keep the
     temperature near the mean margin and the power near 0.8 where labels are few.
 
+    Where a classifier errs as the labels do, T takes its errors for noise and the likelihood is
+    that of a better classifier. Fits that learned from partly different labels and predict
+    differently show such errors without any label, so a penalty keeps the mean error from falling
+    below what their disagreement tells. It counts more the further T is from symmetric noise,
+    whose single rate is estimated well.
+
     Args:
         scores: Of nodes whose labels the classifier was not trained on [nodes, classes].
         labels: Their observed labels [nodes].
         noise_matrix: T [classes, classes], row = true class, column = observed class.
         certain: Labels that are right, to which T does not apply [nodes].
+        disagreement: Fraction of nodes that the fit and a fold predict differently; 0: unknown.
     """
     if len(labels) == 0:
         return Calibration()
@@ -66,13 +86,20 @@ def fit_calibration(
     noise = noise_matrix.double().numpy()[:, observed].T  # of each node's label [nodes, classes]
     if certain is not None:
         noise = np.where(certain[part].numpy()[:, None], np.eye(len(noise_matrix))[observed], noise)
+    classes = len(noise_matrix)
+    least_error = min(_ERRORS_PER_DIFFERENCE * disagreement, 1 - 1 / classes)
+    least_error = max(least_error, _LEAST_ERROR)
+    spread = _ERROR_SPREAD * math.exp(-_ASYMMETRY * asymmetry(noise_matrix))
 
     def cost(parameters: _Array) -> float:
         log_temperature, log_power = parameters
         weights = np.exp(-((distance * np.exp(-log_temperature)) ** np.exp(log_power)))
-        likelihood = (weights * noise).sum(axis=1) / weights.sum(axis=1)
+        total = weights.sum(axis=1)
+        likelihood = (weights * noise).sum(axis=1) / total
+        error = max(1 - float((1 / total).mean()), _LEAST_ERROR)  # the largest weight is 1
+        below = min(math.log(error / least_error), 0.0) / spread
         prior = log_temperature**2 + _POWER_PENALTY * (log_power - _POWER_MEAN) ** 2
-        return float(-np.log(likelihood.clip(_LEAST)).sum() + prior / 2)
+        return float(-np.log(likelihood.clip(_LEAST)).sum() + (prior + below**2) / 2)
 
     found = [minimize(cost, (start, _POWER_MEAN), bounds=_BOUNDS) for start in _STARTS]
     log_temperature, log_power = min(found, key=lambda one: float(one.fun)).x

@@ -17,6 +17,7 @@ from quietgraph.types import UNKNOWN, Labels, Probabilities
 _FRACTIONS = tuple(k / 10 for k in range(1, 11))
 _BOUND = 2.0  # standard errors
 _LEAST_RATE = 1e-3  # keeps the prior of clean labels proper
+_SMALL_RATE = 0.05  # below it differences between classes are chance
 _WEIGHTS = tuple(2.0**k for k in range(11))
 
 
@@ -111,6 +112,18 @@ def symmetric_noise(rate: float, num_classes: int) -> Tensor:
     rate = min(max(rate, _LEAST_RATE), 1 - _LEAST_RATE)
     matrix = torch.full((num_classes, num_classes), rate / (num_classes - 1), dtype=torch.float64)
     return matrix.fill_diagonal_(1 - rate)
+
+
+def asymmetry(noise_matrix: Tensor) -> float:
+    """Return how far a noise matrix is from symmetric noise of its mean rate: 0 is symmetric.
+
+    The root mean square difference of a row, in units of the rate: 0.6 or more where every class
+    is mistaken for one other.
+    """
+    matrix, classes = noise_matrix.double(), len(noise_matrix)
+    rate = float(1 - matrix.diagonal().mean())
+    apart = (matrix - symmetric_noise(rate, classes)).square().sum() / classes
+    return float(apart.sqrt()) / max(rate, _SMALL_RATE)
 
 
 def _evidence(counts: Tensor, prior: Tensor) -> float:

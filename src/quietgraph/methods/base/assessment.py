@@ -140,7 +140,13 @@ def out_of_fold_calibration(
     """
     known = (task.labels != UNKNOWN) & (out_of_fold.sum(dim=1) > 0)
     logs = log_probabilities(out_of_fold[known])
-    found = fit_calibration(logs, task.labels[known], noise_matrix, certain=task.is_verified(known))
+    found = fit_calibration(
+        logs,
+        task.labels[known],
+        noise_matrix,
+        certain=task.is_verified(known),
+        disagreement=disagreement,
+    )
     if not len(logs):
         return found
     rows = found.probabilities(logs)
