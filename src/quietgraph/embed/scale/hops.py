@@ -15,7 +15,7 @@ from quietgraph.embed.scale.distributed import current_world
 from quietgraph.embed.scale.large_matrix import empty_matrix
 from quietgraph.graph import CSR
 
-_MOST_COLUMNS, _FEWEST_COLUMNS = 64, 16  # at once: long reads, in little memory
+_MOST_COLUMNS, _FEWEST_COLUMNS = 64, 32  # at once: every range is a pass over mapped files
 _ENTRIES = 2**26  # of a matrix of so many columns, 256 MB
 
 
