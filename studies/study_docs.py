@@ -15,6 +15,8 @@ from study import (  # noqa: F401
     findings,
     fresh,
     grid,
+    in_short,
+    letter,
     methods_page,
     paper_page,
     quiet,

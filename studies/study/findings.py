@@ -19,11 +19,6 @@ LARGER_NOISES = ("none", "symmetric:0.4", "symmetric:0.6", "asymmetric:0.4", "at
 LARGER_METHODS = ("s2gc", "merit", "sel-cl", "jo-src", *PAPER, "quiet")
 
 
-def plain_runs() -> pd.DataFrame:
-    """Return the runs of the same draws without controls."""
-    return some(runs("fresh-8000"), noise=SETTINGS, split="default")
-
-
 def controls(kind: str) -> pd.DataFrame:
     """Return the runs under a control, under the plain names of their methods."""
     frame = runs("fresh-9100", "quiet-9100", "equal-labels-9100")
@@ -81,31 +76,6 @@ def controls_lead(kind: str, noise: str, *methods: str) -> str:
 
 
 @block
-def letter_table() -> str:
-    """Return the letter of the paper beside a GCN and the default, draw 8000."""
-    letter = runs("letter-8000")
-    letter = letter.assign(method="letter " + letter["method"].str.partition(":")[0])
-    frame = pd.concat([letter, some(plain_runs(), seed=8000, method=("gcn", *PAPER))])
-    names = ("gcn", *(f"letter {name}" for name in PAPER), *PAPER)
-    rows = []
-    for dataset in PAIR:
-        for noise in SETTINGS:
-            cell = some(frame, dataset=dataset, noise=noise)
-            texts = [mean_std(cell[cell["method"] == name]["test_accuracy"]) for name in names]
-            rows.append([f"{graph(dataset)}, {setting(noise)}", *texts])
-    heads = ["draw 8000", *(f"`{n}`" if " " not in n else f"the letter: `{n[7:]}`" for n in names)]
-    return f"{markdown(heads, rows)}\n\n{old_words(frame)}"
-
-
-@block
-def letter_of(dataset: str, noise: str) -> str:
-    """Return the accuracies of the two letters in a cell."""
-    frame = some(runs("letter-8000"), dataset=dataset, noise=noise).sort_values("method")
-    values = [fixed(100 * value) for value in frame["test_accuracy"][::-1]]
-    return " and ".join(values)
-
-
-@block
 def rank_ablation() -> str:
     """Return what the truncated norm does by its weight, its ratio and the epochs."""
     frame, noises = runs("rank-9000"), (*SETTINGS, "attribute:0.6")
@@ -123,23 +93,6 @@ def rank_ablation() -> str:
                 rows.append([graph(dataset), *shown, *map(mean_std, cells), n])
     heads = ["", "epochs", "weight", "ratio", *map(setting, noises), "n"]
     return f"{markdown(heads, rows)}\n\n{draws(frame).capitalize()}. {old_words(frame)}".strip()
-
-
-@block
-def undone(variant: str) -> str:
-    """Return what a variant changes, clean / symmetric 40 %, on the development draws."""
-    frame, base = runs("deviations-9000"), variant.partition(":")[0]
-    parts = []
-    for dataset in PAIR:
-        own = some(frame, dataset=dataset, method=(base, variant), noise=SETTINGS[:2])
-        wide = own.pivot_table("test_accuracy", ["noise", "seed"], "method")
-        if variant not in wide:
-            continue
-        points = 100 * (wide[variant] - wide[base]).dropna()
-        cells = [points[noise] for noise in SETTINGS[:2]]
-        words = " / ".join(fixed(cell.mean(), signed=True) for cell in cells)
-        parts.append(f"{graph(dataset)} {words} (n = {len(cells[0])})")
-    return "; ".join(parts)
 
 
 @block
@@ -207,7 +160,14 @@ def held(what: str, *datasets: str) -> str:
 
 @block
 def times_gcn(*methods: str) -> str:
-    """Return the training time of methods beside a GCN's, draw 1001."""
-    frame = some(runs("study-times"), seed=1001)
-    wide = frame.pivot_table("seconds_fit", "dataset", "method")
-    return span([v for name in methods for v in wide[name] / wide["gcn"]], 1)
+    """Return the training time of methods beside a GCN's on the same draw, Cora and CiteSeer."""
+    frame = some(runs("study-times"), method=("gcn", *methods))
+    own = frame[frame["method"] != "gcn"]
+    if not own["old"].all():
+        own = own[~own["old"]]
+    whole = pd.concat([own, some(frame, method="gcn")])
+    wide = whole.pivot_table("seconds_fit", ["dataset", "seed"], "method")
+    ratios = wide[list(methods)].div(wide["gcn"], axis=0).dropna()
+    words = span(list(ratios.groupby("dataset").mean().to_numpy().ravel()), 1)
+    n = span(list(ratios.groupby("dataset").size()))
+    return f"{words} times (n = {n}{', old' * bool(own['old'].any())})"

@@ -114,7 +114,6 @@ def test_words() -> None:
 
 TYPED = {  # tables of which single figures are typed, and why that is so
     ("docs/annotators.md", "file"),  # what files hold
-    ("docs/paper.md", "topic"),  # settings; costs are from results/deviations-9000.csv
     ("docs/quiet.md", "wrong labels, by the validation nodes"),  # constants of the method
     ("docs/release.md", "Python"),  # versions
 }
