@@ -9,8 +9,8 @@ from quietgraph.bench.statistics import against, holm, paired_tests, t_test_p
 from study.blocks import block
 from study.fresh import LARGE, PAIR, SETTINGS, fresh
 from study.grid import INFORMATIVE, SHOWN
-from study.records import mark_read, old_words, runs, some
-from study.words import draws, fixed, graph, markdown, mean_std, p_value, setting
+from study.records import mark_read, of_today, old_words, runs, some
+from study.words import draws, fixed, graph, markdown, mean_std, p_value, setting, span
 
 OURS = "quiet"
 KINDS, RATES = ("symmetric", "asymmetric", "random"), (0.1, 0.2, 0.3, 0.4, 0.5)
@@ -213,11 +213,11 @@ def _nearest_cells() -> pd.DataFrame:
     return nearest.assign(holm=holm(nearest["t_p"]), points=-100 * nearest["difference"])
 
 
-_PLAIN = tuple(f"paper-{name}" for name in WIDE)
+_PLAIN = (*(f"paper-{name}" for name in WIDE), "quiet-grid-1000")
 
 
 def _plain() -> pd.DataFrame:
-    frame = some(runs(*_PLAIN), noise=BESIDE, seed=range(1000, 1010))
+    frame = of_today(some(runs(*_PLAIN), noise=BESIDE, seed=range(1000, 1010)))
     return frame[~frame["method"].str.contains(":")]
 
 
@@ -239,8 +239,11 @@ def quiet_behind(noise: str) -> str:
     """Return the graphs on which another method is ahead in a setting, and by how much."""
     cells = _nearest()
     behind = cells[(cells["noise"] == noise) & (cells["points"] < 0)]
+    own = some(_plain(), method=OURS, noise=noise)
+    old = set(own[own["old"]]["dataset"])
     words = [
-        f"{graph(row.dataset)} {fixed(-row.points)} behind `{row.method}` (n = {row.n})"
+        f"{graph(row.dataset)} {fixed(-row.points)} behind `{row.method}` (n = {row.n}"
+        f"{', old' * (row.dataset in old)})"
         for row in behind.itertuples()
     ]
     return "; ".join(words) or "ahead on every graph that was run"
@@ -249,9 +252,11 @@ def quiet_behind(noise: str) -> str:
 @block
 def quiet_hidden() -> str:
     """Return accuracies where the wrong class is the likelier one."""
-    frame = some(runs(*(f"paper-{name}" for name in PAIR)), noise="asymmetric:0.6", method=OURS)
-    cells = [f"{graph(d)} {mean_std(some(frame, dataset=d)['test_accuracy'])}" for d in PAIR]
-    return f"{', '.join(cells)} percent right{' (old)' * bool(frame['old'].any())}"
+    files = (*(f"paper-{name}" for name in PAIR), "quiet-grid-1000")
+    frame = of_today(some(runs(*files), noise="asymmetric:0.6", method=OURS))
+    cells = [some(frame, dataset=d)["test_accuracy"] for d in PAIR]
+    named = [f"{graph(d)} {mean_std(c)} (n = {len(c)})" for d, c in zip(PAIR, cells, strict=True)]
+    return f"{', '.join(named)} percent right{' (old)' * bool(frame['old'].any())}"
 
 
 @block
@@ -265,10 +270,11 @@ def quiet_texas_cell(noise: str, rival: str) -> str:
 @block
 def quiet_digits() -> str:
     """Return how far `quiet` is behind the best method on digits."""
-    frame = runs("paper-digits")
-    words = []
+    frame, words = runs("paper-digits"), []
     for noise in ("none", "symmetric:0.4"):
         means = 100 * some(frame, noise=noise).groupby("method")["test_accuracy"].mean()
         best = means.idxmax()
         words.append(f"{setting(noise)} {fixed(means[best] - means[OURS])} behind `{best}`")
-    return f"{'; '.join(words)} (n = 2, old)"
+    own = some(frame, method=OURS)
+    n = span(list(own.groupby("noise").size()))
+    return f"{'; '.join(words)} (n = {n}{', old' * bool(own['old'].any())})"
