@@ -6,7 +6,7 @@ from quietgraph.bench.statistics import against
 from study.blocks import block
 from study.fresh import PAIR, PAPER, SETTINGS
 from study.records import old_words, runs, some
-from study.words import draws, fixed, graph, markdown, mean_std, setting, span
+from study.words import GRAPHS, draws, fixed, graph, markdown, mean_std, setting, span
 
 CONTROLS = {
     "as they are": "", "class-prior adjustment": "prior", "training + validation": "both",
@@ -77,22 +77,27 @@ def controls_lead(kind: str, noise: str, *methods: str) -> str:
 
 @block
 def rank_ablation() -> str:
-    """Return what the truncated norm does by its weight, its ratio and the epochs."""
+    """Return what the truncated norm does by its weight, its ratio, the epochs and the width."""
     frame, noises = runs("rank-9000"), (*SETTINGS, "attribute:0.6")
     rows = []
-    for dataset in PAIR:
-        for epochs in (60, 200):
-            for weight, ratio in ((0, 0.2), (1, 0.2), (1, 0.04), (10, 0.2), (10, 0.04)):
-                name = f"gcl-lrr:epochs={epochs}:rank_weight={weight}:rank_ratio={ratio:g}"
-                own = some(frame, dataset=dataset, method=name)
-                if own.empty:
-                    continue
-                cells = [some(own, noise=noise)["test_accuracy"] for noise in noises]
-                shown = [str(epochs), str(weight), f"{ratio:g}" if weight else ""]
-                n = span(list(own.groupby("noise").size()))
-                rows.append([graph(dataset), *shown, *map(mean_std, cells), n])
-    heads = ["", "epochs", "weight", "ratio", *map(setting, noises), "n"]
+    for dataset in (name for name in GRAPHS if name in set(frame["dataset"])):
+        own = some(frame, dataset=dataset)
+        for method in sorted(set(own["method"]), key=_rank_setting):
+            width, epochs, weight, ratio = _rank_setting(method)
+            whole = some(own, method=method)
+            cells = [some(whole, noise=noise)["test_accuracy"] for noise in noises]
+            shown = [str(width), str(epochs), f"{weight:g}", f"{-ratio:g}" if weight else ""]
+            n = span(list(whole.groupby("noise").size()))
+            rows.append([graph(dataset), *shown, *map(mean_std, cells), n])
+    heads = ["", "width", "epochs", "weight", "ratio", *map(setting, noises), "n"]
     return f"{markdown(heads, rows)}\n\n{draws(frame).capitalize()}. {old_words(frame)}".strip()
+
+
+def _rank_setting(method: str) -> tuple[int, int, float, float]:
+    """Return width, epochs, weight and the ratio, negative, of a variant: the order of rows."""
+    values = dict(part.split("=") for part in method.split(":")[1:])
+    weight, ratio = float(values["rank_weight"]), float(values["rank_ratio"])
+    return int(values.get("dim", 256)), int(values["epochs"]), weight, -ratio
 
 
 @block

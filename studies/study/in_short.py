@@ -9,7 +9,7 @@ from study.findings import controls
 from study.fresh import LARGE, PAIR, PAPER, beside
 from study.grid import INFORMATIVE, RANKED, grid, noises_of, tests
 from study.records import runs, some
-from study.words import fixed, graph, listed, span
+from study.words import GRAPHS, fixed, graph, listed, span
 
 _SURE = 0.05
 
@@ -110,12 +110,13 @@ def rank_effect(noise: str) -> str:
     frame, name = runs("rank-9000"), "gcl-lrr:epochs=200:rank_weight={}:rank_ratio={}"
     with_it, without = name.format(10, 0.04), name.format(0, 0.2)
     frame = some(frame, noise=noise, method=(with_it, without))
-    parts = []
-    for dataset in PAIR:
-        wide = some(frame, dataset=dataset).pivot_table("test_accuracy", "seed", "method")
-        points = 100 * (wide[with_it] - wide[without]).dropna()
-        words = fixed(points.mean(), signed=True)
-        parts.append(f"{graph(dataset)} {words} (n = {len(points)})")
+    wide = frame.pivot_table("test_accuracy", ["dataset", "seed"], "method")
+    points = 100 * (wide[with_it] - wide[without]).dropna()
+    parts = [
+        f"{graph(name)} {fixed(points[name].mean(), signed=True)} (n = {len(points[name])})"
+        for name in GRAPHS
+        if name in points.index.get_level_values("dataset")
+    ]
     return listed(parts)
 
 
