@@ -20,6 +20,7 @@ from study import (  # noqa: F401
     methods_page,
     paper_page,
     quiet,
+    quiet_beside,
     real_labels,
     record_page,
     trust,
