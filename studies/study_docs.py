@@ -26,6 +26,7 @@ from study import (  # noqa: F401
     trust,
 )
 from study.blocks import filled
+from study.figures import changed_figures
 from study.records import ROOT
 from study.states import change_method, renew_answers
 
@@ -60,7 +61,7 @@ def main() -> None:
         change_method(*options.changed, options.since)
     if options.rounded:
         renew_answers(options.rounded)
-    changed = changed_pages()
+    changed = changed_pages() if options.check else {**changed_pages(), **changed_figures()}
     for path, text in changed.items():
         print(f"{'differs' if options.check else 'written'}: {path.relative_to(ROOT)}")
         if not options.check:
