@@ -164,6 +164,14 @@ def held(what: str, *datasets: str) -> str:
 
 
 @block
+def held_draws(*datasets: str) -> str:
+    """Return how many draws these fractions rest on, and whether they are old."""
+    frame = some(runs("study-theory"), noise="asymmetric:0.6", dataset=datasets)
+    n = span(list(frame.groupby("dataset").size()))
+    return f"n = {n}{', in part old' * bool(frame['old'].any())}"
+
+
+@block
 def times_gcn(*methods: str) -> str:
     """Return the training time of methods beside a GCN's on the same draw, Cora and CiteSeer."""
     frame = some(runs("study-times"), method=("gcn", *methods))
