@@ -53,6 +53,7 @@ class Quiet(NodeClassifier):
     citation: ClassVar[str] = "Ours: docs/quiet.md."
     quick: ClassVar[Settings] = {"epochs": 6}
     cora_seconds: ClassVar[float] = 13
+    cora_epochs: ClassVar[int | None] = 60
     first_stage: ClassVar[str] = "quiet"
 
     epochs: int | None = param(None, "training epochs; None: more on larger graphs", low=1)
