@@ -17,6 +17,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from quietgraph.graph import LabelledGraph, block_model
 
@@ -125,5 +126,9 @@ def _run(arguments: list[str], *, threads: int) -> dict[str, float]:
 
 def _accuracy(run: Path, classes: np.ndarray, labels: np.ndarray) -> float:
     """Return the fraction of nodes without a label whose class is predicted."""
-    names = np.loadtxt(run / "predictions.csv", delimiter=",", skiprows=1, usecols=1)
-    return float((names == classes)[labels < 0].mean())
+    whole = run / "predictions.csv"
+    if whole.is_file():
+        names = np.loadtxt(whole, delimiter=",", skiprows=1, usecols=1)
+    else:  # in parts, above a million nodes
+        names = pd.read_parquet(run / "predictions", columns=["predicted"])["predicted"].to_numpy()
+    return float((names.astype(int) == classes)[labels < 0].mean())

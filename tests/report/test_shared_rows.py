@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import quietgraph as qg
+from command_line import run_main
 from quietgraph.data.noise_setting import parse_noise
 from quietgraph.data.observation import Observation, observe
 from quietgraph.embed.scale import node_sample
@@ -177,3 +178,26 @@ def test_a_damaged_part_is_named(run_folder: Path, tmp_path: Path) -> None:
 def test_a_folder_without_predictions_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnreadableFileError, match="no predictions"):
         read_predictions(tmp_path)
+
+
+def test_one_process_writes_a_very_large_graph_in_parts_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    quick = ("fit", "sbm", "--method", "s2gc", "--set", "epochs=5")
+    assert run_main(*quick, "--out", "whole") == 0
+    monkeypatch.setattr(shared_rows, "ALONE_UP_TO", 500)
+    monkeypatch.setattr(shared_rows, "_DRAWN", 50)
+    assert run_main(*quick, "--out", "parts") == 0
+    assert not (tmp_path / "parts" / "predictions.csv").exists()
+
+    found, expected = read_predictions(tmp_path / "parts"), pd.read_csv("whole/predictions.csv")
+    assert found["predicted"].tolist() == expected["predicted"].tolist()
+    for name in expected.filter(like="p_"):
+        np.testing.assert_allclose(found[name], expected[name], atol=1e-4)
+    assert len(np.load(tmp_path / "parts" / "embeddings.npy")) == len(expected)
+    suspects = [pd.read_csv(f"{name}/suspects.csv") for name in ("parts", "whole")]
+    pd.testing.assert_frame_equal(*suspects, atol=1e-4)
+    ids = pd.read_csv("parts/sample.csv")["node"]
+    assert len(suspects[0]) <= len(ids) <= len(suspects[0]) + 50
+    assert (tmp_path / "parts" / "report.html").stat().st_size > 10_000

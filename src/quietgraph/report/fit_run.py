@@ -13,6 +13,7 @@ from quietgraph.bench.protocol import versions
 from quietgraph.bench.variant import settings_words
 from quietgraph.data.noise_setting import NoiseSetting
 from quietgraph.data.observation import Observation, Reference
+from quietgraph.embed.scale.distributed import current_world
 from quietgraph.graph import Graph
 from quietgraph.graph.io import Corrections
 from quietgraph.graph.io.raw import id_key
@@ -46,6 +47,11 @@ class FitRun:
     command: str
     decisions: Corrections = field(default_factory=lambda: Corrections(Path(), {}))  # of people
     whole: WholeFit | None = None  # of which model and observation are some nodes, where they are
+
+    @property
+    def is_in_parts(self) -> bool:
+        """Whether predictions are written in parts: of large graphs, and by several processes."""
+        return self.whole is not None or current_world().size > 1
 
     @property
     def wrong(self) -> BoolArray:

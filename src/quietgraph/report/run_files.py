@@ -13,9 +13,9 @@ from quietgraph.errors import UnreadableFileError
 RUN_FILE: Final = "run.json"
 PAGE_FILE: Final = "report.html"
 PREDICTIONS_FILE: Final = "predictions.csv"
-PREDICTIONS_FOLDER: Final = "predictions"  # in its place, of several processes: a part each
+PREDICTIONS_FOLDER: Final = "predictions"  # in its place, of large graphs and several processes
 EMBEDDINGS_FILE: Final = "embeddings.npy"
-SAMPLE_FILE: Final = "sample.csv"  # of several processes: the nodes that model and report are about
+SAMPLE_FILE: Final = "sample.csv"  # of these: the nodes that model and report are about
 SUSPECTS_FILE: Final = "suspects.csv"
 CORRECTED_FILE: Final = "nodes_corrected.csv"
 EVIDENCE_FILE: Final = "evidence.jsonl"  # what a reviewer sees of each suspect

@@ -1,7 +1,7 @@
-"""What several processes write of a fit together: each the predictions and embeddings of its rows.
+"""What is written of a fit to a large graph: predictions and embeddings of all nodes, in parts.
 
-The report, the suspects and the model are made of the labelled nodes and a sample of the others,
-which one process holds whatever the size of the graph.
+Several processes write together, each its rows. The report, the suspects and the model are made of
+the labelled nodes and a sample of the others, which one process holds whatever the graph's size.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,8 @@ from quietgraph.report.run_files import EMBEDDINGS_FILE, PREDICTIONS_FILE, PREDI
 from quietgraph.rng import torch_generator
 from quietgraph.types import AnyArray
 
-WHOLE_REPORT_UP_TO: Final = 50_000  # nodes whose rows one process holds with ease
+WHOLE_REPORT_UP_TO: Final = 50_000  # nodes whose rows one of several processes holds with ease
+ALONE_UP_TO: Final = 1_000_000  # nodes of a report by a process that has the memory for itself
 _DRAWN: Final = 20_000  # nodes without a label in the sample: as many as a map shows
 
 
@@ -87,8 +88,8 @@ def sample_fit(
 ) -> SampledFit:
     """Return what a report is made of, the quality of the model assessed.
 
-    One process takes all nodes, and so do several up to 50,000 nodes and with annotators. All
-    processes call it together.
+    All nodes up to a million, up to 50,000 where several processes share the memory, and with
+    annotators; else labelled and drawn ones. All processes call it together.
 
     Args:
         observation: That the model was fitted on.
@@ -96,8 +97,8 @@ def sample_fit(
         reference: True labels, where they are known.
     """
     size = observation.graph.num_nodes
-    is_small = size <= WHOLE_REPORT_UP_TO or model.consensus_ is not None
-    if current_world().size == 1 or is_small:
+    most = ALONE_UP_TO if current_world().size == 1 else WHOLE_REPORT_UP_TO
+    if size <= most or model.consensus_ is not None:
         model.quality()
         return SampledFit(observation, model, reference, None)
     draws = torch_generator(model.seed, "nodes of the report")

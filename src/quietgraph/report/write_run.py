@@ -119,7 +119,7 @@ def write_run(run: FitRun, folder: Path, *, overwrite: bool = False) -> Path:
         return folder
     check_folder(folder, overwrite=overwrite)
     with ExitStack() as after, whole_folder(folder) as scratch:
-        if world.size > 1:
+        if run.is_in_parts:
             _write_rows(run, Path(world.agree(str(scratch))))
         else:
             _write_predictions(run, scratch)
@@ -169,7 +169,7 @@ def _fill(run: FitRun, folder: Path) -> None:
     if decisions:
         _write_text(folder / VERIFIED_FILE, corrections_csv(decisions.values()))
     _write_annotators(run, folder)
-    if current_world().size > 1:
+    if run.is_in_parts:
         write_table(pd.DataFrame({"node": run.observation.node_ids}), folder / SAMPLE_FILE)
     model.save(folder / "model")
     encoding = run.observation.encoding
