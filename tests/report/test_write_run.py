@@ -204,6 +204,27 @@ def test_the_corrected_table_says_why(run: FitRun, tmp_path: Path) -> None:
     assert list(read_decisions(folder / VERIFIED_FILE).decisions.values()) == decided
 
 
+def test_the_method_corrects_neither_what_a_person_was_unsure_of_nor_rare_classes(
+    run: FitRun,
+) -> None:
+    table = run.suspects_with_ids()
+    issues = table[table["is_issue"]].reset_index(drop=True)
+    unsure, rare = issues["node"][0], issues["node"][1]
+    decided = {unsure: LabelDecision(unsure, "unsure", "", "Ann")}
+    codes = run.observation.codes.clone()
+    row = int((run.observation.node_ids == rare).argmax())
+    few = (codes == codes[row]).nonzero().flatten()
+    codes[few[few != row][2:]] = -1
+    evidence = replace(run.evidence, observation=replace(run.observation, codes=codes))
+    found = corrected_table(evidence, decided, table, method="gcn").set_index("id")
+    assert found.loc[unsure].tolist()[3:] == [issues["given"][0], "unsure by Ann"]
+    assert found.loc[rare, "label"] == issues["given"][1] != issues["suggested"][1]
+    assert "3 labels have this class, too few for gcn" in found.loc[rare, "quietgraph_why"]
+    few_labels = replace(run, observation=evidence.observation)
+    assert "fewer than 5 labels: look)" in few_labels.suspects_sentence()
+    assert "fewer than" not in run.suspects_sentence()
+
+
 def test_evidence_holds_columns_and_neighbours(run: FitRun, written: Path) -> None:
     lines = (written / "evidence.jsonl").read_text(encoding="utf-8").splitlines()
     first = json.loads(lines[0])

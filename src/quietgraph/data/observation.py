@@ -15,6 +15,7 @@ from quietgraph.data.splits import Split, split_labelled
 from quietgraph.errors import InvalidLabelsError
 from quietgraph.graph import Graph
 from quietgraph.graph.io import Corrections, Encoding, Understood
+from quietgraph.graph.io.labels import FEW_LABELS
 from quietgraph.html import facts_html
 from quietgraph.types import UNKNOWN, AnyArray, Labels, Mask, MaskLike, ValuesLike
 
@@ -90,6 +91,13 @@ class Observation:
         labels = np.full(len(codes), None, dtype=object)
         labels[known] = self.classes[codes[known]]
         return labels
+
+    @property
+    def rare_classes(self) -> dict[str, int]:
+        """Classes with too few labels to learn them from, and how many they have."""
+        counts = torch.bincount(self.codes[self.known], minlength=len(self.classes)).tolist()
+        named = zip((str(name) for name in self.classes), counts, strict=True)
+        return {name: count for name, count in named if 0 < count < FEW_LABELS}
 
     def __repr__(self) -> str:
         train, validation = (self.split.train & self.known, self.split.validation & self.known)

@@ -24,7 +24,8 @@ def corrected_table(
     """Return the table of nodes with the labels that hold now, and a column that says why.
 
     Labels that people decided on are as they decided. Of the other ones, those that are probably
-    wrong by the model are as it suggests, unless its predictions cannot be trusted: then they stay.
+    wrong by the model are as it suggests. They stay where its predictions cannot be trusted, where
+    somebody was unsure, and where the class has too few labels to be learned.
 
     Args:
         evidence: Of the run; without a table of its own, the result has a node and a label column.
@@ -40,24 +41,33 @@ def corrected_table(
     asked = suspects["is_issue"] if is_trusted else suspects["suggested"] != suspects["given"]
     for row in suspects[asked].itertuples():
         key = id_key(row.node)
-        if is_trusted:
+        why[key] = _why_it_stays(str(row.given), evidence, method, is_trusted=is_trusted)
+        if not why[key]:
             after[key] = str(row.suggested)
             odds = f"{row.p_wrong:.2f}".replace("1.00", "> 0.99")  # never certain
             why[key] = (
                 f"corrected by {method}, not reviewed; it was {before[key]}, "
                 f"wrong with probability {odds}"
             )
-        else:
-            why[key] = f"not corrected: the verdict on {method} is 'do not trust'"
     for key, one in decisions.items():
-        if key not in before:
-            continue
-        if one.decision == "drop" or one.label:
-            after[key] = one.label
-        why[key] = _reason(one, before[key])
+        if key in before:
+            is_decided = one.decision == "drop" or one.label
+            after[key] = one.label if is_decided else before[key]
+            why[key] = _reason(one, before[key])
     table[labels] = [after[key] for key in keys]
     table[WHY_COLUMN] = [why[key] for key in keys]
     return table
+
+
+def _why_it_stays(given: str, evidence: Evidence, method: str, *, is_trusted: bool) -> str:
+    """Return why the method must not correct a label; nothing where it may."""
+    if not is_trusted:
+        return f"not corrected: the verdict on {method} is 'do not trust'"
+    count = evidence.observation.rare_classes.get(given)
+    if count is None:
+        return ""
+    labels = "1 label has" if count == 1 else f"{count} labels have"
+    return f"not corrected: {labels} this class, too few for {method} to know it; look at it"
 
 
 def _start(evidence: Evidence) -> tuple[pd.DataFrame, str]:

@@ -15,6 +15,7 @@ from quietgraph.data.noise_setting import NoiseSetting
 from quietgraph.data.observation import Observation, Reference
 from quietgraph.graph import Graph
 from quietgraph.graph.io import Corrections
+from quietgraph.graph.io.labels import FEW_LABELS
 from quietgraph.graph.io.raw import id_key
 from quietgraph.methods import NodeClassifier, method_name
 from quietgraph.report.evidence import Evidence
@@ -144,6 +145,10 @@ class FitRun:
         if "notice" in table.attrs:
             return "No label is called wrong"
         sentence = f"{len(flagged):,} of {len(table):,} labels are probably wrong"
+        rare = int(flagged["given"].astype(str).isin(self.observation.rare_classes).sum())
+        if rare:
+            which = "is of a class" if rare == 1 else "are of classes"
+            sentence += f" ({rare:,} of these {which} with fewer than {FEW_LABELS} labels: look)"
         if not wrong.any():
             return sentence
         first = table.head(20)
