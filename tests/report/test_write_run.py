@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from quietgraph.data.annotations import one_annotator
 from quietgraph.errors import UnreadableFileError, UnwritablePathError
 from quietgraph.graph.io.corrections import Corrections, LabelDecision
 from quietgraph.report import write_run as module
@@ -223,6 +224,20 @@ def test_the_method_corrects_neither_what_a_person_was_unsure_of_nor_rare_classe
     few_labels = replace(run, observation=evidence.observation)
     assert "fewer than 5 labels: look)" in few_labels.suspects_sentence()
     assert "fewer than" not in run.suspects_sentence()
+
+
+def test_consensus_labels_are_in_the_corrected_table_with_what_was_said(run: FitRun) -> None:
+    said = run.observation
+    held = said.codes.clone()
+    held[0] = (said.codes[0] + 1) % 3
+    answers = one_annotator(said.codes, said.classes, "ann")
+    evidence = replace(run.evidence, observation=replace(said, codes=held, annotations=answers))
+    none = run.suspects_with_ids().assign(is_issue=False)
+    found = corrected_table(evidence, {}, none, method="gcn")
+    was, now = (str(said.classes[codes[0]]) for codes in (said.codes, held))
+    reason = f"consensus of the annotators and the graph; most said {was}; it was {was}"
+    assert found.loc[0].tolist()[4:] == [now, reason]
+    assert (found["quietgraph_why"] != "").sum() == 1
 
 
 def test_evidence_holds_columns_and_neighbours(run: FitRun, written: Path) -> None:

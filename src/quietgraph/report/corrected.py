@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from typing import Final
 
+import numpy as np
 import pandas as pd
 
+from quietgraph.data.observation import Observation
 from quietgraph.graph.io.corrections import LabelDecision
 from quietgraph.graph.io.nodes import OUR_COLUMNS
 from quietgraph.graph.io.raw import id_key
 from quietgraph.report.evidence import Evidence
+from quietgraph.types import AnyArray, Labels
 
 WHY_COLUMN: Final = f"{OUR_COLUMNS}why"
 
@@ -38,6 +41,8 @@ def corrected_table(
     keys = [id_key(node) for node in evidence.observation.node_ids]
     before = dict(zip(keys, table[labels], strict=True))
     after, why = dict(before), dict.fromkeys(keys, "")
+    for key, (label, reason) in _of_annotators(evidence, before).items():
+        after[key], why[key] = label, reason
     asked = suspects["is_issue"] if is_trusted else suspects["suggested"] != suspects["given"]
     for row in suspects[asked].itertuples():
         key = id_key(row.node)
@@ -46,7 +51,7 @@ def corrected_table(
             after[key] = str(row.suggested)
             odds = f"{row.p_wrong:.2f}".replace("1.00", "> 0.99")  # never certain
             why[key] = (
-                f"corrected by {method}, not reviewed; it was {before[key]}, "
+                f"corrected by {method}, not reviewed; it was {row.given}, "
                 f"wrong with probability {odds}"
             )
     for key, one in decisions.items():
@@ -75,10 +80,37 @@ def _start(evidence: Evidence) -> tuple[pd.DataFrame, str]:
     if evidence.table is not None and evidence.label_column in evidence.table.columns:
         return evidence.table.copy(), str(evidence.label_column)
     observation = evidence.observation
-    known = observation.known.numpy()
-    names = observation.classes[observation.codes.numpy()]
-    labels = [str(name) if there else "" for name, there in zip(names, known, strict=True)]
+    known = observation.known
+    if observation.annotations is not None:
+        known = known & (observation.verified | ~observation.annotations.answered)
+    labels = np.where(known.numpy(), _names(observation, observation.codes), "")
     return pd.DataFrame({"node": observation.node_ids, "label": labels}), "label"
+
+
+def _names(observation: Observation, codes: Labels) -> AnyArray:
+    """Return the names of classes; that of an unknown one has no meaning [nodes]."""
+    named = np.array([str(name) for name in observation.classes], dtype=object)
+    return np.asarray(named[codes.numpy()])
+
+
+def _of_annotators(evidence: Evidence, before: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Return consensus label and reason of the nodes that annotators answered, by node id.
+
+    Only of those whose label in the user's own table is another one, or none.
+    """
+    observation = evidence.observation
+    answers = observation.annotations
+    if answers is None:
+        return {}
+    held, votes = (_names(observation, codes) for codes in (observation.codes, answers.majority()))
+    found = {}
+    for place in (answers.answered & ~observation.verified).nonzero().flatten().tolist():
+        key, label = id_key(observation.node_ids[place]), held[place]
+        if label != before[key]:
+            said = "" if votes[place] == label else f"; most said {votes[place]}"
+            was = f"; it was {before[key]}" if before[key] else ""
+            found[key] = (label, f"consensus of the annotators and the graph{said}{was}")
+    return found
 
 
 def _reason(one: LabelDecision, before: str) -> str:

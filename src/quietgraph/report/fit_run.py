@@ -144,7 +144,8 @@ class FitRun:
         flagged = table[table["is_issue"]]
         if "notice" in table.attrs:
             return "No label is called wrong"
-        sentence = f"{len(flagged):,} of {len(table):,} labels are probably wrong"
+        labels = "labels" if self.model.consensus_ is None else "consensus labels"
+        sentence = f"{len(flagged):,} of {len(table):,} {labels} are probably wrong"
         rare = int(flagged["given"].astype(str).isin(self.observation.rare_classes).sum())
         if rare:
             which = "is of a class" if rare == 1 else "are of classes"

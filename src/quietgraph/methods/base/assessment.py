@@ -26,7 +26,7 @@ from quietgraph.classify.label_issues.suspects import (
     neighbour_label_fractions,
 )
 from quietgraph.classify.quality import Quality, assess_quality
-from quietgraph.classify.verdict import DISTRUST
+from quietgraph.classify.verdict import DISTRUST, OBSERVED
 from quietgraph.embed.scale.node_rows import node_rows
 from quietgraph.embed.scale.node_sample import sample_nodes
 from quietgraph.graph import CSR, Graph
@@ -168,6 +168,7 @@ def assess(
     task: Task,
     *,
     disagreement: float,
+    labels_are: str = OBSERVED,
 ) -> tuple[Quality, Calibration]:
     """Return the statement of quality of a fit by its out-of-fold probabilities, and calibration.
 
@@ -190,6 +191,7 @@ def assess(
         ),
         unreached=count_unreached(task.graph.adjacency, task.whole_labels()),
         hints=tuple(_hints(task.graph, task.whole_labels())),
+        labels_are=labels_are,
     )
     if found.verdict != DISTRUST:
         return found, calibration
