@@ -226,6 +226,14 @@ def test_the_method_corrects_neither_what_a_person_was_unsure_of_nor_rare_classe
     assert "fewer than" not in run.suspects_sentence()
 
 
+def test_nodes_that_no_label_reaches_are_named_in_the_corrected_table(run: FitRun) -> None:
+    node = run.observation.node_ids[-1]
+    table = run.suspects_with_ids()
+    found = corrected_table(run.evidence, {}, table, method="gcn", unreached=[node])
+    assert found.iloc[-1].tolist()[4:] == ["", "no label: no path leads here from a labelled node"]
+    assert found["quietgraph_why"].str.contains("no path").sum() == 1
+
+
 def test_consensus_labels_are_in_the_corrected_table_with_what_was_said(run: FitRun) -> None:
     said = run.observation
     held = said.codes.clone()

@@ -51,11 +51,15 @@ def sentences_of(
     if facts["follows_attributes"]:
         words.append(_FOLLOWS_ATTRIBUTES)
     if facts["unreached"]:
-        nodes = "1 node" if facts["unreached"] == 1 else f"{facts['unreached']:,} nodes"
-        words.append(f"No path leads from a labelled node to {nodes}.")
+        count = facts["unreached"]
+        nodes = (
+            "1 node, whose prediction rests" if count == 1 else f"{count:,} nodes, whose {_REST}"
+        )
+        words.append(f"No path leads from a labelled node to {nodes} on own attributes alone.")
     return (f"{_OPENINGS[verdict]}{_reason(verdict, facts, labels_are)}.", *words)
 
 
+_REST: Final = "predictions rest"
 _NOT_ESTIMATED: Final = (
     "Label noise and accuracy against true labels cannot be estimated from such predictions."
 )

@@ -1,6 +1,6 @@
 """The user's own table of nodes with corrected labels, and why each was corrected."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -14,6 +14,7 @@ from quietgraph.report.evidence import Evidence
 from quietgraph.types import AnyArray, Labels
 
 WHY_COLUMN: Final = f"{OUR_COLUMNS}why"
+NOT_REACHED: Final = "no label: no path leads here from a labelled node"
 
 
 def corrected_table(
@@ -23,6 +24,7 @@ def corrected_table(
     *,
     method: str,
     is_trusted: bool = True,
+    unreached: Sequence[object] = (),
 ) -> pd.DataFrame:
     """Return the table of nodes with the labels that hold now, and a column that says why.
 
@@ -36,11 +38,14 @@ def corrected_table(
         suspects: With the user's own ids; the rows with `is_issue` are corrected.
         method: Name of the method, for the reasons.
         is_trusted: False where the verdict on the predictions is `do not trust`.
+        unreached: Ids of nodes to which no path leads from a labelled node.
     """
     table, labels = _start(evidence)
     keys = [id_key(node) for node in evidence.observation.node_ids]
     before = dict(zip(keys, table[labels], strict=True))
     after, why = dict(before), dict.fromkeys(keys, "")
+    for key in map(id_key, unreached):
+        why[key] = NOT_REACHED
     for key, (label, reason) in _of_annotators(evidence, before).items():
         after[key], why[key] = label, reason
     asked = suspects["is_issue"] if is_trusted else suspects["suggested"] != suspects["given"]

@@ -18,6 +18,7 @@ from quietgraph.graph.io import Corrections
 from quietgraph.graph.io.labels import FEW_LABELS
 from quietgraph.graph.io.raw import id_key
 from quietgraph.methods import NodeClassifier, method_name
+from quietgraph.methods.base.reach import reached_nodes
 from quietgraph.report.evidence import Evidence
 from quietgraph.report.run_files import shown_noise, shown_path
 from quietgraph.report.shared_rows import WholeFit
@@ -76,6 +77,17 @@ class FitRun:
         """What is known of the nodes of this run, which are all nodes but of large graphs."""
         predicted = [str(one) for one in self.model.predict()]
         return Evidence(self.observation, predicted, self._own_source())
+
+    def unreached(self) -> list[object]:
+        """Return the ids of nodes to which no path leads from a labelled node.
+
+        Of a run on a sample of a large graph, whose number alone is known, none.
+        """
+        if self.whole is not None or not self.model.quality().unreached:
+            return []
+        graph, codes = self.observation.graph, self.observation.codes
+        reached = reached_nodes(graph.adjacency, codes).numpy()
+        return list(self.observation.node_ids[~reached])
 
     def _own_source(self) -> str:
         return self.source if self.reference is None else ""

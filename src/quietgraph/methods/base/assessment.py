@@ -1,6 +1,5 @@
 """What a fitted model knows about its labels and itself, from predictions that did not see them."""
 
-import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,6 +26,7 @@ from quietgraph.classify.label_issues.suspects import (
 )
 from quietgraph.classify.quality import Quality, assess_quality
 from quietgraph.classify.verdict import DISTRUST, OBSERVED
+from quietgraph.data.homophily import is_heterophilous
 from quietgraph.embed.scale.node_rows import node_rows
 from quietgraph.embed.scale.node_sample import sample_nodes
 from quietgraph.graph import CSR, Graph
@@ -212,7 +212,7 @@ def _hints(graph: Graph, labels: Labels) -> list[str]:
         chance = float((frequency / frequency.sum()).square().sum())
         homophily = float((labels[rows] == labels[columns])[both].double().mean())
         pairs = int(both.sum()) / 2  # every edge stands in both rows
-        if homophily < chance - 2 * math.sqrt(chance * (1 - chance) / pairs):
+        if is_heterophilous(homophily, chance, pairs):
             hints.append(
                 f"Edges join equal labels less often ({homophily:.0%}) than by chance "
                 f"({chance:.0%}): under heterophily try tedgcn."
