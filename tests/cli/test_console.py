@@ -39,8 +39,9 @@ def test_time_left_is_said_only_where_it_can_be_estimated() -> None:
     moment = 0.0
     bars = Progress(get_time=lambda: moment, disable=True)
     left = TimeLeftColumn()
-    endless = bars.tasks[bars.add_task("of unknown length", total=None)]
-    stage = bars.tasks[bars.add_task("folds", total=5)]
+    bars.add_task("of unknown length", total=None)
+    bars.add_task("folds", total=5)
+    endless, stage = bars.tasks
     assert left.render(endless).plain == ""
     assert left.render(stage).plain == "estimating ..."
     for step in (1, 2):
