@@ -204,6 +204,7 @@ def test_09_suspects_of_a_heterophilous_graph_are_not_behind_cleanlab() -> None:
     [
         (("--out", "{run}"), "holds a run already"),
         (("--set", "device=cuda"), "device must be one that this machine has, got 'cuda'"),
+        (("--edges", "more.csv"), "give either a source, or --nodes and --edges, not both"),
         (("--set", "device=warp"), "device must be one that this machine has, got 'warp'"),
     ],
 )

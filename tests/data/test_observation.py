@@ -158,7 +158,7 @@ def test_corrections_may_label_unlabelled_nodes_of_own_data(observed: Observatio
     )
     assert fixed.labels[0] == -1
     assert fixed.labels[100] == 2
-    assert fixed.changes == ("1 labels corrected, 1 dropped by fix.csv",)
+    assert fixed.changes == ("1 label corrected, 1 dropped by fix.csv",)
     assert fixed.verified.nonzero().flatten().tolist() == [100]
 
 

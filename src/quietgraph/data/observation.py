@@ -168,11 +168,12 @@ class Observation:
             )
         verified = torch.from_numpy(corrections.verified(self.node_ids)) & (codes != UNKNOWN)
         dropped = int((changed & (codes == UNKNOWN)).sum())
-        words = [f"{int(changed.sum()) - dropped} labels corrected"]
+        corrected = int(changed.sum()) - dropped
+        words = [f"{corrected} label{'' if corrected == 1 else 's'} corrected"]
         words += [f"{int((verified & ~changed).sum())} kept"] if (verified & ~changed).any() else []
         words += [f"{dropped} dropped"] if dropped else []
-        corrected = self.relabel(codes, f"{', '.join(words)} by {corrections.path.name}")
-        return replace(corrected, verified=(self.verified & ~changed) | verified)
+        fixed = self.relabel(codes, f"{', '.join(words)} by {corrections.path.name}")
+        return replace(fixed, verified=(self.verified & ~changed) | verified)
 
     def drop(self, suspects: pd.DataFrame, count: int) -> "Observation":
         """Return it without the labels of the first suspects, two of each class at least kept.
