@@ -180,11 +180,12 @@ class Observation:
 
         Args:
             suspects: Most suspicious first.
-            count: How many labels to drop; never one for which no other label is suggested.
+            count: How many labels to drop; never one that is no issue, and so none where the
+                predictions cannot be trusted.
         """
         codes, dropped = self.codes.clone(), 0
         left = torch.bincount(codes[self.known], minlength=len(self.classes))
-        for node in suspects["node"][suspects["suggested"] != suspects["given"]]:
+        for node in suspects["node"][suspects["is_issue"]]:
             if dropped < count and left[codes[node]] > 2:
                 left[codes[node]] -= 1
                 codes[node] = UNKNOWN
