@@ -222,7 +222,10 @@ def test_the_method_corrects_neither_what_a_person_was_unsure_of_nor_rare_classe
     assert found.loc[rare, "label"] == issues["given"][1] != issues["suggested"][1]
     assert "3 labels have this class, too few for gcn" in found.loc[rare, "quietgraph_why"]
     few_labels = replace(run, observation=evidence.observation)
-    assert "fewer than 5 labels: look)" in few_labels.suspects_sentence()
+    assert (
+        "with fewer than 5 labels, of which the model knows little"
+        in few_labels.suspects_sentence()
+    )
     assert "fewer than" not in run.suspects_sentence()
 
 

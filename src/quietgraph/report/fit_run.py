@@ -158,19 +158,20 @@ class FitRun:
             return "No label is called wrong"
         labels = "labels" if self.model.consensus_ is None else "consensus labels"
         sentence = f"{len(flagged):,} of {len(table):,} {labels} are probably wrong"
+        if wrong.any():
+            first = table.head(20)
+            hits = int(wrong[first["node"]].sum())
+            found = int(wrong[flagged["node"]].sum())
+            sentence += (
+                f": {found} of the {int(wrong.sum())} "
+                f"that are, and {hits} of the {len(first)} most suspicious"
+            )
         rare = int(flagged["given"].astype(str).isin(self.observation.rare_classes).sum())
-        if rare:
-            which = "is of a class" if rare == 1 else "are of classes"
-            sentence += f" ({rare:,} of these {which} with fewer than {FEW_LABELS} labels: look)"
-        if not wrong.any():
+        if not rare:
             return sentence
-        first = table.head(20)
-        hits = int(wrong[first["node"]].sum())
-        found = int(wrong[flagged["node"]].sum())
-        return (
-            f"{sentence}: {found} of the {int(wrong.sum())} "
-            f"that are, and {hits} of the {len(first)} most suspicious"
-        )
+        which = "is of a class" if rare == 1 else "are of classes"
+        few = f"with fewer than {FEW_LABELS} labels, of which the model knows little"
+        return f"{sentence}; {rare:,} of them {which} {few}"
 
     def annotators(self) -> list[dict[str, Any]]:
         """Return one row per annotator, best first; what is not known is None.
