@@ -15,14 +15,18 @@ from study import (  # noqa: F401
     findings,
     fresh,
     grid,
+    in_short,
+    letter,
     methods_page,
     paper_page,
     quiet,
+    quiet_beside,
     real_labels,
     record_page,
     trust,
 )
 from study.blocks import filled
+from study.figures import changed_figures
 from study.records import ROOT
 from study.states import change_method, renew_answers
 
@@ -57,7 +61,7 @@ def main() -> None:
         change_method(*options.changed, options.since)
     if options.rounded:
         renew_answers(options.rounded)
-    changed = changed_pages()
+    changed = changed_pages() if options.check else {**changed_pages(), **changed_figures()}
     for path, text in changed.items():
         print(f"{'differs' if options.check else 'written'}: {path.relative_to(ROOT)}")
         if not options.check:

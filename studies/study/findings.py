@@ -6,7 +6,7 @@ from quietgraph.bench.statistics import against
 from study.blocks import block
 from study.fresh import PAIR, PAPER, SETTINGS
 from study.records import old_words, runs, some
-from study.words import draws, fixed, graph, markdown, mean_std, setting, span
+from study.words import GRAPHS, draws, fixed, graph, markdown, mean_std, setting, span
 
 CONTROLS = {
     "as they are": "", "class-prior adjustment": "prior", "training + validation": "both",
@@ -17,11 +17,6 @@ CONTROL_DRAWS = range(9100, 9103)
 LARGER = ("pubmed", "coauthor-cs", "amazon-photo", "amazon-computers", "chameleon", "texas")
 LARGER_NOISES = ("none", "symmetric:0.4", "symmetric:0.6", "asymmetric:0.4", "attribute:0.6")
 LARGER_METHODS = ("s2gc", "merit", "sel-cl", "jo-src", *PAPER, "quiet")
-
-
-def plain_runs() -> pd.DataFrame:
-    """Return the runs of the same draws without controls."""
-    return some(runs("fresh-8000"), noise=SETTINGS, split="default")
 
 
 def controls(kind: str) -> pd.DataFrame:
@@ -81,65 +76,28 @@ def controls_lead(kind: str, noise: str, *methods: str) -> str:
 
 
 @block
-def letter_table() -> str:
-    """Return the letter of the paper beside a GCN and the default, draw 8000."""
-    letter = runs("letter-8000")
-    letter = letter.assign(method="letter " + letter["method"].str.partition(":")[0])
-    frame = pd.concat([letter, some(plain_runs(), seed=8000, method=("gcn", *PAPER))])
-    names = ("gcn", *(f"letter {name}" for name in PAPER), *PAPER)
-    rows = []
-    for dataset in PAIR:
-        for noise in SETTINGS:
-            cell = some(frame, dataset=dataset, noise=noise)
-            texts = [mean_std(cell[cell["method"] == name]["test_accuracy"]) for name in names]
-            rows.append([f"{graph(dataset)}, {setting(noise)}", *texts])
-    heads = ["draw 8000", *(f"`{n}`" if " " not in n else f"the letter: `{n[7:]}`" for n in names)]
-    return f"{markdown(heads, rows)}\n\n{old_words(frame)}"
-
-
-@block
-def letter_of(dataset: str, noise: str) -> str:
-    """Return the accuracies of the two letters in a cell."""
-    frame = some(runs("letter-8000"), dataset=dataset, noise=noise).sort_values("method")
-    values = [fixed(100 * value) for value in frame["test_accuracy"][::-1]]
-    return " and ".join(values)
-
-
-@block
 def rank_ablation() -> str:
-    """Return what the truncated norm does by its weight, its ratio and the epochs."""
+    """Return what the truncated norm does by its weight, its ratio, the epochs and the width."""
     frame, noises = runs("rank-9000"), (*SETTINGS, "attribute:0.6")
     rows = []
-    for dataset in PAIR:
-        for epochs in (60, 200):
-            for weight, ratio in ((0, 0.2), (1, 0.2), (1, 0.04), (10, 0.2), (10, 0.04)):
-                name = f"gcl-lrr:epochs={epochs}:rank_weight={weight}:rank_ratio={ratio:g}"
-                own = some(frame, dataset=dataset, method=name)
-                if own.empty:
-                    continue
-                cells = [some(own, noise=noise)["test_accuracy"] for noise in noises]
-                shown = [str(epochs), str(weight), f"{ratio:g}" if weight else ""]
-                n = span(list(own.groupby("noise").size()))
-                rows.append([graph(dataset), *shown, *map(mean_std, cells), n])
-    heads = ["", "epochs", "weight", "ratio", *map(setting, noises), "n"]
+    for dataset in (name for name in GRAPHS if name in set(frame["dataset"])):
+        own = some(frame, dataset=dataset)
+        for method in sorted(set(own["method"]), key=_rank_setting):
+            width, epochs, weight, ratio = _rank_setting(method)
+            whole = some(own, method=method)
+            cells = [some(whole, noise=noise)["test_accuracy"] for noise in noises]
+            shown = [str(width), str(epochs), f"{weight:g}", f"{-ratio:g}" if weight else ""]
+            n = span(list(whole.groupby("noise").size()))
+            rows.append([graph(dataset), *shown, *map(mean_std, cells), n])
+    heads = ["", "width", "epochs", "weight", "ratio", *map(setting, noises), "n"]
     return f"{markdown(heads, rows)}\n\n{draws(frame).capitalize()}. {old_words(frame)}".strip()
 
 
-@block
-def undone(variant: str) -> str:
-    """Return what a variant changes, clean / symmetric 40 %, on the development draws."""
-    frame, base = runs("deviations-9000"), variant.partition(":")[0]
-    parts = []
-    for dataset in PAIR:
-        own = some(frame, dataset=dataset, method=(base, variant), noise=SETTINGS[:2])
-        wide = own.pivot_table("test_accuracy", ["noise", "seed"], "method")
-        if variant not in wide:
-            continue
-        points = 100 * (wide[variant] - wide[base]).dropna()
-        cells = [points[noise] for noise in SETTINGS[:2]]
-        words = " / ".join(fixed(cell.mean(), signed=True) for cell in cells)
-        parts.append(f"{graph(dataset)} {words} (n = {len(cells[0])})")
-    return "; ".join(parts)
+def _rank_setting(method: str) -> tuple[int, int, float, float]:
+    """Return width, epochs, weight and the ratio, negative, of a variant: the order of rows."""
+    values = dict(part.split("=") for part in method.split(":")[1:])
+    weight, ratio = float(values["rank_weight"]), float(values["rank_ratio"])
+    return int(values.get("dim", 256)), int(values["epochs"]), weight, -ratio
 
 
 @block
@@ -206,8 +164,23 @@ def held(what: str, *datasets: str) -> str:
 
 
 @block
+def held_draws(*datasets: str) -> str:
+    """Return how many draws these fractions rest on, and whether they are old."""
+    frame = some(runs("study-theory"), noise="asymmetric:0.6", dataset=datasets)
+    n = span(list(frame.groupby("dataset").size()))
+    return f"n = {n}{', in part old' * bool(frame['old'].any())}"
+
+
+@block
 def times_gcn(*methods: str) -> str:
-    """Return the training time of methods beside a GCN's, draw 1001."""
-    frame = some(runs("study-times"), seed=1001)
-    wide = frame.pivot_table("seconds_fit", "dataset", "method")
-    return span([v for name in methods for v in wide[name] / wide["gcn"]], 1)
+    """Return the training time of methods beside a GCN's on the same draw, Cora and CiteSeer."""
+    frame = some(runs("study-times"), method=("gcn", *methods))
+    own = frame[frame["method"] != "gcn"]
+    if not own["old"].all():
+        own = own[~own["old"]]
+    whole = pd.concat([own, some(frame, method="gcn")])
+    wide = whole.pivot_table("seconds_fit", ["dataset", "seed"], "method")
+    ratios = wide[list(methods)].div(wide["gcn"], axis=0).dropna()
+    words = span(list(ratios.groupby("dataset").mean().to_numpy().ravel()), 1)
+    n = span(list(ratios.groupby("dataset").size()))
+    return f"{words} times (n = {n}{', old' * bool(own['old'].any())})"

@@ -81,7 +81,7 @@ def fresh_first(method: str) -> str:
 @block
 def fresh_beside_gcn(file: str) -> str:
     """Return the paper's two beside a GCN in every cell of a file, with leads and p-values."""
-    frame = _beside(file)
+    frame = beside(file)
     tests = {(t.dataset, t.noise, t.method): t for t in against(frame, "gcn").itertuples()}
     rows = []
     for dataset in GRAPHS:
@@ -101,14 +101,14 @@ def fresh_beside_gcn(file: str) -> str:
 @block
 def fresh_accuracy(file: str, method: str, dataset: str, noise: str) -> str:
     """Return mean ± std of one cell of a file and its number of draws."""
-    cell = some(_beside(file), method=method, dataset=dataset, noise=noise)
+    cell = some(beside(file), method=method, dataset=dataset, noise=noise)
     return f"{mean_std(cell['test_accuracy'])} (n = {len(cell)})"
 
 
 @block
 def fresh_lead(file: str, method: str, *datasets: str) -> str:
     """Return the mean lead over a GCN under symmetric and asymmetric noise of 40 %, in points."""
-    found = against(some(_beside(file), dataset=datasets, noise=NOISY), "gcn")
+    found = against(some(beside(file), dataset=datasets, noise=NOISY), "gcn")
     return fixed(100 * some(found, method=method)["difference"].mean(), signed=True)
 
 
@@ -137,7 +137,7 @@ def _large_leads(file: str, method: str) -> dict[str, list[Any]]:
     """Return the tests against a GCN of each larger graph, one per setting."""
     found: dict[str, list[Any]] = {}
     for dataset in LARGE:
-        tests = against(some(_beside(file), dataset=dataset), "gcn")
+        tests = against(some(beside(file), dataset=dataset), "gcn")
         rows = {test.noise: test for test in some(tests, method=method).itertuples()}
         found[dataset] = [rows[noise] for noise in SETTINGS]
     return found
@@ -157,7 +157,7 @@ def branch_table() -> str:
     return f"{markdown(heads, rows)}\n\n{draws(frame).capitalize()}."
 
 
-def _beside(file: str) -> pd.DataFrame:
+def beside(file: str) -> pd.DataFrame:
     """Return the runs of a file that compare the paper's two with a GCN."""
     return some(runs(file), noise=SETTINGS, split="default", method=("gcn", *PAPER))
 
@@ -172,10 +172,3 @@ def _lead(cell: pd.DataFrame, method: str, test: Any) -> list[str]:
 
 def _accuracy(cell: pd.DataFrame, method: str) -> str:
     return mean_std(cell[cell["method"] == method]["test_accuracy"])
-
-
-@block
-def lead_span(file: str, noise: str, *methods: str) -> str:
-    """Return the leads over a GCN on Cora and CiteSeer in one setting, lowest to highest."""
-    found = against(some(_beside(file), dataset=PAIR, noise=noise), "gcn")
-    return span(list(100 * some(found, method=methods or PAPER)["difference"]), 1)

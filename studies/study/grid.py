@@ -8,7 +8,7 @@ from quietgraph.bench.statistics import against, mean_ranks
 from quietgraph.paper.accuracy import BASELINES
 from quietgraph.paper.printed import printed_number
 from study.blocks import block
-from study.records import mark_read, old_words, runs, some
+from study.records import mark_read, of_today, old_words, runs, some
 from study.words import fixed, graph, markdown, setting, span
 
 PAPER = ("gcl-lrr", "gcl-lr-attention")
@@ -31,6 +31,7 @@ def grid() -> pd.DataFrame:
 @cache
 def _grid() -> pd.DataFrame:
     frame = some(runs("paper-cora", "paper-citeseer"), seed=SEEDS, noise=SHOWN, split="default")
+    frame = of_today(frame)
     return frame[~frame["method"].str.contains(":")]
 
 
@@ -42,14 +43,15 @@ def tests(baselines: tuple[str, ...]) -> pd.DataFrame:
     return found.assign(points=100 * found["difference"])
 
 
-def _noises(text: str) -> list[str]:
+def noises_of(text: str) -> list[str]:
+    """Return the settings of kinds such as `clean,label`."""
     return [noise for part in text.split(",") for noise in KINDS.get(part, (part,))]
 
 
 @block
 def grid_lead(noises: str, *methods: str) -> str:
     """Return the lead over a GCN: lowest to highest cell, and in how many p < 0.05."""
-    found = some(tests(("gcn",)), noise=_noises(noises), method=methods or PAPER)
+    found = some(tests(("gcn",)), noise=noises_of(noises), method=methods or PAPER)
     sure = int((found["t_p"] < 0.05).sum())
     return f"{_signed(found['points'])} points ({sure} of {len(found)} cells p < 0.05)"
 
@@ -57,7 +59,7 @@ def grid_lead(noises: str, *methods: str) -> str:
 @block
 def grid_best(noises: str, *methods: str) -> str:
     """Return how often and by how much the paper's two are ahead of the best baseline."""
-    found = some(tests(BASELINES), noise=_noises(noises), method=methods or PAPER)
+    found = some(tests(BASELINES), noise=noises_of(noises), method=methods or PAPER)
     ahead, behind = found[found["points"] > 0], found[found["points"] <= 0]
     parts = []
     for word, part in (("ahead", ahead), ("behind", behind)):
@@ -111,17 +113,21 @@ def _printed(dataset: str, noise: str, method: str) -> str:
 @block
 def ranks(noises: str = "clean,label,attribute", without_prior: str = "") -> str:
     """Return mean ranks of all methods but `quiet`, the first seven and a GCN."""
-    frame = some(grid(), noise=_noises(noises), method=RANKED)
+    frame = some(grid(), noise=noises_of(noises), method=RANKED)
     if without_prior:
         frame = pd.concat([frame[~frame["method"].isin(PAPER)], _without_prior()])
-        frame = some(frame, noise=_noises(noises))
+        frame = some(frame, noise=noises_of(noises))
     found = mean_ranks(frame)
     first = [f"`{name}` {fixed(rank)}" for name, rank in found.ranks.iloc[:7].items()]
     return (
         f"{', '.join(first)}, ..., `gcn` {fixed(found.ranks['gcn'])} (1 is the best of "
         f"{len(found.ranks)}; {found.num_blocks} draws; critical difference "
-        f"{fixed(found.critical_difference)})"
+        f"{fixed(found.critical_difference)}{_old_note(frame) * bool(without_prior)})"
     )
+
+
+def _old_note(frame: pd.DataFrame) -> str:
+    return "; the paper's two by old runs" * bool(some(frame, method=PAPER)["old"].any())
 
 
 @block

@@ -2,9 +2,10 @@
 
 import pandas as pd
 
+from quietgraph.bench.statistics import against
 from study.blocks import block
 from study.fresh import PAPER, SETTINGS
-from study.records import old_words, read_all, runs, some, table
+from study.records import RESULTS, old_words, read_all, runs, some, table
 from study.words import draws, fixed, graph, markdown, mean_std, span
 
 _STAGES = {
@@ -56,6 +57,13 @@ def correction_baseline() -> str:
     frame = some(_step(""), method="gcn")
     named = [f"{graph(name)} {_means(some(frame, dataset=name), SETTINGS)}" for name in _PAIR]
     return ", ".join(named)
+
+
+@block
+def correction_lead(variant: str) -> str:
+    """Return the mean lead of a variant over a GCN under both kinds of noise, in points."""
+    tests = against(some(_step(""), dataset=_PAIR, noise=SETTINGS[1:]), "gcn")
+    return fixed(100 * some(tests, method=variant)["difference"].mean())
 
 
 @block
@@ -115,6 +123,46 @@ def rivals(before: str, after: str) -> str:
     heads = ["rival", "graph", "before", "after", "gain", "n", "seconds before / after"]
     seeds = f"{pairs['seed'].min():.0f}-{pairs['seed'].max():.0f}"
     return f"{markdown(heads, rows, names=2)}\n\nDraws {seeds}; clean, or clean / symmetric 40 %."
+
+
+@block
+def rivals_published(file: str) -> str:
+    """Return rivals as they are beside published settings that are not their defaults."""
+    if not (RESULTS / f"{file}.csv").exists():
+        return "Not run yet."
+    frame = runs(file)
+    tried = sorted(name for name in set(frame["method"]) if ":" in name)
+    rows = []
+    for variant in tried:
+        pair = some(frame, method=(variant.partition(":")[0], variant))
+        for dataset, own in pair.groupby("dataset"):
+            cells = [some(own, method=name) for name in (variant.partition(":")[0], variant)]
+            noises = tuple(noise for noise in SETTINGS if noise in set(own["noise"]))
+            took = [str(round(cell.groupby("seed")["seconds"].max().median())) for cell in cells]
+            means = [_means(cell, noises) for cell in cells]
+            n = span([count for cell in cells for count in cell.groupby("noise").size()])
+            rows.append([f"`{variant}`", graph(str(dataset)), *means, n, " / ".join(took)])
+    heads = ["published setting", "graph", "default", "published", "n", "seconds of both"]
+    words = f"{draws(frame).capitalize()}; clean / symmetric 40 %."
+    return f"{markdown(heads, rows, names=2)}\n\n{words} {old_words(frame)}".strip()
+
+
+@block
+def bar_now(method: str) -> str:
+    """Return today's accuracy of a method on Cora, clean / symmetric 40 %, beside a GCN's."""
+    frame = runs("paper-cora", "rivals-9110", is_current=True)
+    own = some(frame, dataset="cora", noise=SETTINGS[:2], method=method, split="default")
+    cells = [some(own, noise=noise) for noise in SETTINGS[:2]]
+    words = [f"{' / '.join(mean_std(cell['test_accuracy']) for cell in cells)}, {draws(own)}"]
+    pair = frame[frame["method"].isin((method, "gcn"))]
+    wide = some(pair, dataset="cora", noise=SETTINGS[:2]).pivot_table(
+        "test_accuracy", ["noise", "seed"], "method"
+    )
+    leads = 100 * (wide[method] - wide["gcn"]).dropna()
+    if len(leads):
+        parts = [fixed(leads[noise].mean(), signed=True) for noise in SETTINGS[:2]]
+        words.append(f"{' / '.join(parts)} over `gcn` (n = {len(leads) // 2})")
+    return "; ".join(words)
 
 
 _PAIR = ("cora", "citeseer")

@@ -15,12 +15,11 @@ from quietgraph.paper.scope import Scope, make_scope
 from quietgraph.paper.targets import TARGETS
 from quietgraph.report.paper_tables import render_comparisons
 from study.blocks import block
-from study.records import RESULTS, mark_read, old_words, runs
+from study.records import RESULTS, mark_read, of_today, old_words, runs
 from study.words import compact, graph, listed
 
 WITHOUT_FILES = ("wiki-cs", "ogbn-arxiv")
 _MOST_NAMES = 8  # rows that are named one by one
-_CELL = ["dataset", "method", "noise", "split"]
 
 
 class RecordScope(Scope):
@@ -94,16 +93,9 @@ def _results() -> Results:
 
 def _as_of_today(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows under the digests of today; old ones only where a cell has no others."""
-    current = set(map(tuple, frame[~frame["old"]][_CELL].to_numpy()))
-    kept = [not old or cell not in current for old, cell in _cells(frame)]
-    frame = frame[kept]
+    frame = of_today(frame)
     digests = [row.digest if not row.old else _digest(row) for row in frame.itertuples()]
     return frame.assign(digest=digests)
-
-
-def _cells(frame: pd.DataFrame) -> list[tuple[bool, tuple[str, ...]]]:
-    cells = map(tuple, frame[_CELL].to_numpy())
-    return list(zip(frame["old"], cells, strict=True))
 
 
 def _digest(row: Any) -> str:

@@ -1,16 +1,15 @@
 """`quiet`: the tables of its page and of its model card."""
 
-from functools import cache
 from itertools import product
 
 import pandas as pd
 
-from quietgraph.bench.statistics import against, holm, paired_tests, t_test_p
+from quietgraph.bench.statistics import paired_tests, t_test_p
 from study.blocks import block
 from study.fresh import LARGE, PAIR, SETTINGS, fresh
-from study.grid import INFORMATIVE, SHOWN
-from study.records import mark_read, old_words, runs, some
-from study.words import draws, fixed, graph, markdown, mean_std, p_value, setting
+from study.grid import SHOWN
+from study.records import of_today, old_words, runs, some
+from study.words import draws, fixed, graph, listed, markdown, mean_std, p_value, setting, span
 
 OURS = "quiet"
 KINDS, RATES = ("symmetric", "asymmetric", "random"), (0.1, 0.2, 0.3, 0.4, 0.5)
@@ -19,8 +18,6 @@ PUBLISHED = {  # best of any method in NoisyGL and its forks, and what we aimed 
     "cora": (71.0, 78), "citeseer": (60.5, 69), "pubmed": (66.0, 71),
     "amazon-computers": (74.7, 80), "amazon-photo": (80.5, 86),
 }  # fmt: skip
-WIDE = ("cora", "citeseer", "pubmed", "coauthor-cs", "amazon-photo")
-BESIDE = tuple(noise for noise in INFORMATIVE if not noise.endswith("0.2"))
 
 
 @block
@@ -81,9 +78,7 @@ def quiet_large(*methods: str) -> str:
     """Return accuracies on larger graphs, on the draws that all of the methods ran."""
     rows = []
     for dataset in LARGE:
-        frame = some(fresh(), dataset=dataset, method=methods)
-        shared = frame.groupby("seed")["method"].nunique()
-        own = some(frame, seed=[seed for seed, count in shared.items() if count == len(methods)])
+        own = _shared(dataset, methods)
         cells = []
         for method in methods:
             values = [some(own, method=method, noise=n)["test_accuracy"] for n in SETTINGS]
@@ -93,24 +88,26 @@ def quiet_large(*methods: str) -> str:
     return markdown(heads, rows)
 
 
+def _shared(dataset: str, methods: tuple[str, ...]) -> pd.DataFrame:
+    """Return the fresh runs of the draws that all of the methods ran."""
+    frame = some(fresh(), dataset=dataset, method=methods)
+    counts = frame.groupby("seed")["method"].nunique()
+    return some(frame, seed=[seed for seed, count in counts.items() if count == len(methods)])
+
+
 @block
-def quiet_beside() -> str:
-    """Return `quiet` beside the method that is nearest, or ahead by most, in every cell."""
-    frame = _plain()
-    rows = [_beside(frame, row) for row in _nearest().itertuples()]
-    heads = ["graph", "noise", "`quiet`", "next", "lead", "p (Holm)", "n", "methods"]
-    return f"{markdown(heads, rows, names=2)}\n\n{old_words(frame)}"
-
-
-def _beside(frame: pd.DataFrame, row: "tuple") -> list[str]:
-    own = some(frame, dataset=row.dataset, noise=row.noise)
-    pairs = own.pivot_table("test_accuracy", "seed", "method")[[OURS, row.method]].dropna()
-    ours, other = 100 * pairs.mean()
-    return [
-        graph(row.dataset), setting(row.noise), fixed(ours), f"{fixed(other)} `{row.method}`",
-        fixed(row.points, signed=True), f"{p_value(row.t_p)} ({p_value(row.holm)})",
-        str(row.n), str(row.methods),
-    ]  # fmt: skip
+def quiet_large_behind(*rivals: str) -> str:
+    """Return where the mean of `quiet` is below that of others in the table of larger graphs."""
+    parts = []
+    for rival in rivals:
+        behind = []
+        for dataset in LARGE:
+            frame = _shared(dataset, (OURS, *rivals[::-1]))
+            means = frame.pivot_table("test_accuracy", "noise", "method")
+            found = [setting(n) for n in SETTINGS if means[OURS][n] < means[rival][n]]
+            behind += [f"{graph(dataset)} ({', '.join(found)})"] if found else []
+        parts.append(f"behind `{rival}` {'on ' + listed(behind) if behind else 'nowhere'}")
+    return "; ".join(parts)
 
 
 @block
@@ -197,61 +194,14 @@ def _gained(points: float, p: float) -> str:
     return f"{fixed(points, signed=True)} (p {_equals(p)})"
 
 
-def _nearest() -> pd.DataFrame:
-    """Return, for every cell, the test against the method nearest to `quiet`, or ahead by most."""
-    mark_read(*_PLAIN)
-    return _nearest_cells()
-
-
-@cache
-def _nearest_cells() -> pd.DataFrame:
-    tests = against(_plain(), OURS)
-    most = tests.groupby(["dataset", "noise"])["n"].transform("max")
-    tests = tests[(tests["n"] > 1) & (tests["n"] >= most / 2)]  # few draws say little
-    cells = tests.sort_values("difference", ascending=False).groupby(["dataset", "noise"])
-    nearest = cells.first().assign(methods=cells.size()).reset_index()
-    return nearest.assign(holm=holm(nearest["t_p"]), points=-100 * nearest["difference"])
-
-
-_PLAIN = tuple(f"paper-{name}" for name in WIDE)
-
-
-def _plain() -> pd.DataFrame:
-    frame = some(runs(*_PLAIN), noise=BESIDE, seed=range(1000, 1010))
-    return frame[~frame["method"].str.contains(":")]
-
-
-@block
-def quiet_beside_counts() -> str:
-    """Return in how many noisy cells `quiet` has the best mean, and in how many surely."""
-    cells = _nearest()
-    noisy = cells[cells["noise"] != "none"]
-    first, sure = noisy[noisy["points"] > 0], noisy[(noisy["points"] > 0) & (noisy["holm"] < 0.05)]
-    old = " (old)" * bool(some(_plain(), method=OURS)["old"].any())
-    return (
-        f"the best mean in {len(first)} of {len(noisy)} noisy cells, in {len(sure)} with p < 0.05 "
-        f"after Holm's correction{old}"
-    )
-
-
-@block
-def quiet_behind(noise: str) -> str:
-    """Return the graphs on which another method is ahead in a setting, and by how much."""
-    cells = _nearest()
-    behind = cells[(cells["noise"] == noise) & (cells["points"] < 0)]
-    words = [
-        f"{graph(row.dataset)} {fixed(-row.points)} behind `{row.method}` (n = {row.n})"
-        for row in behind.itertuples()
-    ]
-    return "; ".join(words) or "ahead on every graph that was run"
-
-
 @block
 def quiet_hidden() -> str:
     """Return accuracies where the wrong class is the likelier one."""
-    frame = some(runs(*(f"paper-{name}" for name in PAIR)), noise="asymmetric:0.6", method=OURS)
-    cells = [f"{graph(d)} {mean_std(some(frame, dataset=d)['test_accuracy'])}" for d in PAIR]
-    return f"{', '.join(cells)} percent right{' (old)' * bool(frame['old'].any())}"
+    files = (*(f"paper-{name}" for name in PAIR), "quiet-grid-1000")
+    frame = of_today(some(runs(*files), noise="asymmetric:0.6", method=OURS))
+    cells = [some(frame, dataset=d)["test_accuracy"] for d in PAIR]
+    named = [f"{graph(d)} {mean_std(c)} (n = {len(c)})" for d, c in zip(PAIR, cells, strict=True)]
+    return f"{', '.join(named)} percent right{' (old)' * bool(frame['old'].any())}"
 
 
 @block
@@ -265,10 +215,11 @@ def quiet_texas_cell(noise: str, rival: str) -> str:
 @block
 def quiet_digits() -> str:
     """Return how far `quiet` is behind the best method on digits."""
-    frame = runs("paper-digits")
-    words = []
+    frame, words = runs("paper-digits"), []
     for noise in ("none", "symmetric:0.4"):
         means = 100 * some(frame, noise=noise).groupby("method")["test_accuracy"].mean()
         best = means.idxmax()
         words.append(f"{setting(noise)} {fixed(means[best] - means[OURS])} behind `{best}`")
-    return f"{'; '.join(words)} (n = 2, old)"
+    own = some(frame, method=OURS)
+    n = span(list(own.groupby("noise").size()))
+    return f"{'; '.join(words)} (n = {n}{', old' * bool(own['old'].any())})"

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from study.blocks import block
-from study.records import RESULTS, manifest, printed, read_all
+from study.records import RESULTS, manifest, old_words, printed, read_all, runs
 from study.words import markdown
 
 
@@ -33,6 +33,12 @@ def record_methods() -> str:
         if facts["since"]
     ]
     return markdown(["method", "since (UTC)", "what changed"], rows, names=3)
+
+
+@block
+def old_in(*files: str) -> str:
+    """Return a sentence on the old runs of files, nothing where there are none."""
+    return old_words(runs(*files))
 
 
 def _state(name: str) -> tuple[str, str, str, str]:

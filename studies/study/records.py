@@ -15,7 +15,8 @@ from quietgraph.bench.runs_csv import read_runs
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
 TABLES = RESULTS / "tables"  # as benchmarks print them (keep_table.py)
-_DRAW = ["dataset", "noise", "method", "seed", "split"]
+_CELL = ["dataset", "noise", "method", "split"]
+_DRAW = [*_CELL, "seed"]
 _read: set[str] = set()  # files of which a block has asked
 
 
@@ -49,6 +50,14 @@ def one_a_draw(frame: pd.DataFrame) -> pd.DataFrame:
     """Return each draw once: the run of today's method, then the later one."""
     ordered = frame.sort_values(["old", "started"], ascending=[True, False], kind="stable")
     return ordered.drop_duplicates(_DRAW).sort_values(_DRAW).reset_index(drop=True)
+
+
+def of_today(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs without old ones wherever a cell has others: no mean is over both."""
+    current = set(map(tuple, frame[~frame["old"]][_CELL].to_numpy()))
+    cells = map(tuple, frame[_CELL].to_numpy())
+    kept = [not old or cell not in current for old, cell in zip(frame["old"], cells, strict=True)]
+    return frame[kept]
 
 
 def table(file: str) -> pd.DataFrame:

@@ -88,7 +88,8 @@ def listed(items: Sequence[str]) -> str:
 
 
 def draws(frame: pd.DataFrame) -> str:
-    """Return the seeds of a table as `8000-8004` and how many values a cell has."""
+    """Return the seeds of a table as `draws 8000-8004` and how many values a cell has."""
     seeds = sorted(set(frame["seed"]))
     counts = frame.groupby(["dataset", "noise", "method", "split"]).size()
-    return f"draws {seeds[0]}-{seeds[-1]} (n = {span(list(counts))})"
+    named = f"draws {seeds[0]}-{seeds[-1]}" if len(seeds) > 1 else f"draw {seeds[0]}"
+    return f"{named} (n = {span(list(counts))})"

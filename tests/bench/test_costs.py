@@ -7,6 +7,7 @@ import pytest
 from quietgraph.bench.costs import Costs, Plan, group_of, learned_groups, make_plan, rough_seconds
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.record import records_frame
+from quietgraph.methods import get_method
 from records import record_of
 
 TWO_STAGE = "gcl-lrr:epochs=2:dim=8:hidden=8"
@@ -26,6 +27,15 @@ def test_the_longest_goes_first_by_known_seconds_then_by_size() -> None:
     assert [run.dataset for run in make_plan(runs, Costs()).runs] == ["pubmed", "cora", "texas"]
     known = costs_of((run_of(seed=9, dataset="texas"), 1e6))
     assert make_plan(runs, known).runs[0].dataset == "texas"
+
+
+def test_a_guess_follows_the_epochs() -> None:
+    usual, long = (rough_seconds(run_of(name)) for name in ("gcl-lrr", "gcl-lrr:epochs=120"))
+    assert long == pytest.approx(2 * usual)
+    printed = rough_seconds(run_of("gcl-lrr:preset=paper"))  # 500 epochs
+    assert printed == pytest.approx(500 / 60 * usual)
+    assert rough_seconds(run_of("gcn:epochs=1")) == pytest.approx(0.1 * rough_seconds(run_of()))
+    assert rough_seconds(run_of("s2gc", dataset="cora")) == get_method("s2gc").cora_seconds
 
 
 def test_a_noise_setting_has_its_own_seconds_where_they_are_known() -> None:

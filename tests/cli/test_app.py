@@ -212,3 +212,11 @@ def test_ctrl_c_during_a_fit_writes_nothing_and_exits_130(
     assert out == ""
     assert "Traceback" not in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_fit_without_an_encoder_says_so(call) -> None:
+    quick = ["--method", "quiet", "--set", "families=ridge", "--set", "encoder=false"]
+    code, _, err = call("fit", "sbm", *quick, "--out", "run")
+    assert code == 0
+    assert "no encoder is trained: smoothed attributes are used alone" in err
+    assert "training on the whole graph" not in err

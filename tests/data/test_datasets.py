@@ -16,6 +16,9 @@ import numpy as np
 import pytest
 import torch
 
+from command_line import printed
+from pages import blocks
+from paths import ROOT
 from quietgraph.bench.protocol import execute
 from quietgraph.bench.variant import parse_variant
 from quietgraph.data import dataset_cache, sources
@@ -252,6 +255,27 @@ def test_files_of_wiki_cs_and_arxiv_complete_the_tables_of_the_paper(
         if (run.variant.method, str(run.noise)) == ("gcn", "none")
     ]
     assert [execute(run).status for run in quick] == ["done", "done"]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_the_commands_of_the_docs_plan_runs_on_these_files(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ogb", reason="the extra [ogb] is not installed")
+    page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+    (commands,) = blocks("", page.partition("### Wiki-CS and ogbn-arxiv")[2])
+    monkeypatch.setenv("QUIETGRAPH_DATA", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    write_wiki_cs(tmp_path)
+    write_arxiv(tmp_path)
+    lines = [line.partition("#")[0].split()[1:] for line in commands.strip().splitlines()]
+    assert [line[0] for line in lines] == ["datasets", *["paper"] * 4]
+    listed = {row["name"]: row for row in json.loads(printed("datasets", "--json"))}
+    assert listed["wiki-cs"]["available"]
+    assert listed["ogbn-arxiv"]["available"]
+    for line in lines[1:]:
+        said = printed(*(word for word in line if word != "--estimate"), "--estimate", "--json")
+        assert json.loads(said)[line[1]]["missing"] > 0
 
 
 def test_a_downloaded_arxiv_archive_is_unpacked_into_the_data_root(

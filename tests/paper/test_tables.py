@@ -212,14 +212,21 @@ def test_p_values_without_a_baseline_are_not_run(scope: Scope) -> None:
 
 def test_bound_terms_and_complexities_carry_their_marks(scope: Scope) -> None:
     def make(run: Run) -> Record:
-        return record_of(run, **dict.fromkeys(("L1", "L2", "KC", "bound", "rank"), 1.5))
+        names = ("L1", "L2", "KC", "bound", "rank")
+        return record_of(run, **dict.fromkeys(names, 1.5), **{"KC of plain F": 0.5})
 
     found = results_of(BOUND.needs(scope) | KERNEL_COMPLEXITY.needs(scope), make)
     bound = BOUND.compare(scope, found).rows[2]
     assert bound.name == "KC"
     assert bound.cells["gcl-lrr"].ours == Number(1.5, 0.0, 3)
     assert bound.cells["gcl-lrr"].marks
-    assert len(KERNEL_COMPLEXITY.compare(scope, found).marks()) == 2
+    complexity = KERNEL_COMPLEXITY.compare(scope, found)
+    assert len(complexity.marks()) == 2
+    for table in (BOUND.compare(scope, found), complexity):
+        plain = next(row for row in table.rows if row.name == "KC of plain F")
+        assert plain.cells["gcl-lr-attention"].ours == Number(0.5, 0.0, 3)
+        assert plain.cells["gcl-lr-attention"].printed is None  # the paper's stands beside KC
+        assert any("drawn uniformly" in note for note in table.notes)
 
 
 def test_a_study_that_failed_everywhere_says_so(scope: Scope) -> None:

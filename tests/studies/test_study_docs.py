@@ -11,7 +11,8 @@ from paths import ROOT
 sys.path.insert(0, str(ROOT / "studies"))
 
 import study_docs
-from study import records, states
+from quietgraph.bench.statistics import mean_ranks
+from study import grid, records, states
 from study.blocks import block, filled, names
 from study.words import compact, fixed, p_value, setting, span
 
@@ -36,6 +37,18 @@ def test_a_page_says_what_the_records_say(
     text = (ROOT / name).read_text(encoding="utf-8")
     assert names(text), "a page without blocks"
     assert text == pages[name][0], f"{name} differs from results/. Run `make study-docs`."
+
+
+def test_the_figure_of_mean_ranks_is_of_the_runs_in_results() -> None:
+    drawn = (ROOT / "docs" / "images" / "study-ranks.svg").read_text(encoding="utf-8")
+    found = mean_ranks(records.some(grid.grid(), method=grid.RANKED, noise=grid.INFORMATIVE))
+    shown = {
+        name: float(rank) for name, rank in re.findall(r">\s*([a-z0-9-]+)\s+(\d+\.\d\d)\s*<", drawn)
+    }
+    shown |= {
+        name: float(rank) for rank, name in re.findall(r">\s*(\d+\.\d\d)\s+([a-z0-9-]+)\s*<", drawn)
+    }
+    assert shown == {name: round(rank, 2) for name, rank in found.ranks.items()}, "make study-docs"
 
 
 def test_every_file_of_results_is_in_the_manifest_and_none_besides() -> None:
@@ -114,7 +127,6 @@ def test_words() -> None:
 
 TYPED = {  # tables of which single figures are typed, and why that is so
     ("docs/annotators.md", "file"),  # what files hold
-    ("docs/paper.md", "topic"),  # settings; costs are from results/deviations-9000.csv
     ("docs/quiet.md", "wrong labels, by the validation nodes"),  # constants of the method
     ("docs/release.md", "Python"),  # versions
 }

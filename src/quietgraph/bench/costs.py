@@ -14,11 +14,12 @@ from quietgraph.data.datasets import DATASETS, describe
 from quietgraph.data.noise_setting import NoiseSetting, parse_noise
 from quietgraph.errors import InvalidParameterError, QuietgraphError, UnknownNameError
 from quietgraph.methods import get_method
+from quietgraph.params import parameters
 
 Group: TypeAlias = tuple[str, float, int]  # embeddings: what they depend on, attribute noise, seed
 _Cell: TypeAlias = tuple[str, ...]
 _Finished: TypeAlias = tuple[float, _Cell]  # seconds; dataset, variant, noise
-_CUT: Final = 0.1  # fraction of the time where a variant sets its epochs: smoke runs
+_LEAST_SHARE: Final = 0.1  # of the time that runs of a few epochs take all the same
 _SECOND_STAGE: Final = 0.5  # seconds of a fit whose embeddings another run has left
 _LATEST: Final = 10  # finished runs of a kind that count: older ones may be of another machine
 _START_SECONDS: Final = 4.0  # until a worker process has loaded its libraries
@@ -146,11 +147,18 @@ def group_of(run: Run) -> Group | None:
 
 
 def rough_seconds(run: Run) -> float:
-    """Return a guess: the method's seconds on Cora, times the size of the graph beside Cora's."""
+    """Return a guess: seconds on Cora, by the size of the graph and the epochs beside those."""
     facts = (describe(name) for name in (run.dataset, "cora"))
     size, cora = (each.nodes + each.edges / 4 for each in facts)
-    is_cut = "epochs" in run.variant.values
-    return get_method(run.variant.method).cora_seconds * size / cora * (_CUT if is_cut else 1)
+    return get_method(run.variant.method).cora_seconds * size / cora * _epochs_share(run)
+
+
+def _epochs_share(run: Run) -> float:
+    """Return the epochs of a run beside those of the fit on Cora that is known."""
+    method, epochs = get_method(run.variant.method), run.parameters().get("epochs")
+    known = parameters(method)["epochs"].default if epochs else None
+    known = known or method.cora_epochs
+    return max(_LEAST_SHARE, epochs / known) if epochs and known else 1.0
 
 
 def _grouped(

@@ -64,7 +64,11 @@ def set_partitions(model: NodeClassifier, text: str) -> None:
 def say_partitions(model: NodeClassifier, graph: Graph, world: World) -> None:
     """Tell in one line how the graph is trained on, where the method has a choice."""
     wanted = getattr(model, "partitions", None)
-    if wanted is not None:
+    if isinstance(model, Quiet) and not model.learns_embeddings(graph):
+        degree = 2 * graph.num_edges / max(graph.num_nodes, 1)
+        why = f" on a graph of {degree:.0f} neighbours a node" if model.encoder is None else ""
+        say(f"no encoder is trained: smoothed attributes are used alone{why}")
+    elif wanted is not None:
         per_step = count_per_step(getattr(model, "partitions_per_step", 1), world)
         way = getattr(model, "partitioner", "auto")
         say(describe_partitions(graph, wanted, per_step=per_step, partitioner=way))

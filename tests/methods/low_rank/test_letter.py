@@ -11,6 +11,8 @@ from quietgraph.embed import GCNEncoder, View, normalised_adjacency
 from quietgraph.embed.clusters import cluster_means
 from quietgraph.errors import InvalidParameterError
 from quietgraph.methods.low_rank.encoder import new_encoder
+from quietgraph.methods.low_rank.letter import letter_settings
+from quietgraph.params import parameters
 from quietgraph.rng import torch_generator
 from quietgraph.testing import small_problem
 
@@ -44,6 +46,19 @@ def test_one_switch_gives_the_published_rank_settings() -> None:
     assert parse_variant("gcl-lrr:preset=paper:dropout=0.3").estimator("cora").dropout == 0.3
     run = Run.parse("texas", "gcl-lrr:preset=paper", "none", 0)
     assert run.parameters()["encoder"] == "tedgcn"
+
+
+def test_a_changed_default_does_not_change_the_letter() -> None:
+    left = set(parameters(qg.GCLLRAttention)) - set(letter_settings("cora"))
+    assert left == {
+        *("attention", "attribute_branch"),  # set by `paper`
+        "attention_weight",  # of the residual form alone
+        "depth",  # of the filter on heterophilous graphs, which tries several
+        *("partitions", "partitions_per_step", "partitioner"),
+        *("seed", "device"),
+    }
+    model = qg.GCLLRAttention.paper("cora")
+    assert (model.attention, model.attribute_branch) == ("plain", False)
 
 
 def test_a_method_without_a_letter_says_so() -> None:

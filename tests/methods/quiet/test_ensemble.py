@@ -38,9 +38,8 @@ def problem(kind: str, seed: int) -> tuple[Task, dict[str, torch.Tensor], np.nda
     train = torch.zeros(1500, dtype=torch.bool)
     train[labelled[:100]] = True
     task = Task(drawn.graph, labels, train, (labels >= 0) & ~train, 4, seed)
-    embeddings = torch.randn(1500, 8, generator=torch.Generator().manual_seed(seed))
-    state, rows = prepare_features(embeddings, drawn.graph, seed)
-    features = NodeFeatures(rows, drawn.graph, state, encoder=False)
+    state, rows = prepare_features(None, drawn.graph, seed)
+    features = NodeFeatures(rows, drawn.graph, state)
     return task, features.to_learn_from(task)[0], classes
 
 

@@ -111,7 +111,7 @@ def test_candidates_of_a_large_graph_learn_from_labelled_and_drawn_nodes(
     blocks(100)
     model = qg.Quiet(epochs=2).fit(graph, labels)
     base = base_rows(torch.from_numpy(model.embeddings_), graph, model.state_)
-    made = NodeFeatures(base, graph, model.state_, encoder=True)
+    made = NodeFeatures(base, graph, model.state_)
     rows, task = made.to_learn_from(model.task_)
     known = model.task_.train | model.task_.validation
     assert int((task.train | task.validation).sum()) == int(known.sum())

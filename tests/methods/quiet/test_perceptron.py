@@ -28,9 +28,8 @@ def problem() -> tuple[Task, LearningRows, torch.Tensor]:
     train[order[:15]], validation[order[15:60]] = True, True
     labels = torch.where(train | validation, classes, -1)
     task = Task(drawn.graph, labels, train, validation, 3, 0)
-    embeddings = torch.zeros(NODES, 2)
-    state, rows = prepare_features(embeddings, drawn.graph, 0)
-    features = NodeFeatures(rows, drawn.graph, state, encoder=False)
+    state, rows = prepare_features(None, drawn.graph, 0)
+    features = NodeFeatures(rows, drawn.graph, state)
     return task, features.to_learn_from(task)[0], classes
 
 

@@ -226,6 +226,25 @@ def test_without_the_encoder_embeddings_play_no_part() -> None:
     torch.testing.assert_close(short, long, atol=0, rtol=0)
 
 
+def test_a_dense_graph_is_fitted_without_an_encoder_and_predicts_for_new_nodes() -> None:
+    draws = np.random.default_rng(3)
+    drawn = qg.block_model(
+        300, num_classes=3, num_features=20, mean_degree=20, signal=1.0, generator=draws
+    )
+    labels = np.where(draws.random(300) < 0.5, drawn.classes, -1)
+    dense = qg.Quiet(seed=0).fit(drawn.graph, labels)
+    asked = qg.Quiet(seed=0, encoder=False).fit(drawn.graph, labels)
+    np.testing.assert_array_equal(dense.scores_, asked.scores_)
+    assert not dense.history_
+    assert not any("wide" in name for name in dense.notes_)
+
+    again = dense.encoder_(drawn.graph.features, drawn.graph.edge_index)
+    np.testing.assert_allclose(again.numpy(), dense.embeddings_, atol=1e-5)
+    assert (dense.predict(drawn.graph) == dense.predict()).all()
+    learned = qg.Quiet(seed=0, encoder=True, epochs=2).fit(drawn.graph, labels)
+    assert learned.history_
+
+
 def test_refit_uses_validation_labels_too() -> None:
     plain, again = quiet(), quiet(refit=True)
     assert plain.notes_ == again.notes_

@@ -46,6 +46,7 @@ class Estimator(metaclass=Parameterised):
     presets: ClassVar[Presets] = {}  # published settings by dataset
     quick: ClassVar[Settings] = {}  # settings of a very short fit, for checks
     cora_seconds: ClassVar[float] = 30.0  # of a fit on Cora by one core, for rough estimates
+    cora_epochs: ClassVar[int | None] = None  # of that fit, where the default has no number
     # Names what `_embed` computes without labels, None without such a stage; methods that share
     # the name share cached embeddings.
     first_stage: ClassVar[str | None] = None

@@ -33,7 +33,7 @@ from quietgraph.methods.low_rank.encoder import (
     train_encoder,
     unless_partitioned,
 )
-from quietgraph.methods.low_rank.graph_settings import graph_settings
+from quietgraph.methods.low_rank.graph_settings import EPOCHS, graph_settings
 from quietgraph.methods.low_rank.large_features import is_large
 from quietgraph.methods.low_rank.letter import letter_settings
 from quietgraph.methods.low_rank.linear_decision import (
@@ -53,6 +53,7 @@ class LowRankContrast(NodeClassifier):
 
     first_stage: ClassVar[str] = "low-rank contrast"
     takes_weights: ClassVar[bool] = True
+    cora_epochs: ClassVar[int | None] = EPOCHS
 
     encoder: str = param(
         "auto",

@@ -30,6 +30,10 @@ def graph_settings(graph: Graph) -> dict[str, float]:
 
     Weak views collapse the embeddings of dense graphs, and larger graphs need more steps.
     """
-    dense = 2 * graph.num_edges >= _DENSE_FROM * graph.num_nodes
     growth = min(_LONGEST, max(1.0, math.sqrt(graph.num_nodes / _SMALL)))
-    return {**(_DENSE_VIEWS if dense else VIEWS), "epochs": round(EPOCHS * growth)}
+    return {**(_DENSE_VIEWS if is_dense(graph) else VIEWS), "epochs": round(EPOCHS * growth)}
+
+
+def is_dense(graph: Graph) -> bool:
+    """Whether nodes have so many neighbours that views must be strong, 15 or more in the mean."""
+    return 2 * graph.num_edges >= _DENSE_FROM * graph.num_nodes

@@ -38,6 +38,9 @@ _STATED: Final[Settings] = {
 _OPEN: Final[Settings] = {
     "hidden": 512,
     "dim": 512,
+    "feature_norm": "l2",
+    "learning_rate": 1e-3,  # this and the next two lie in the ranges of the paper's search
+    "weight_decay": 1e-5,
     "dropout": 0.5,
     "temperature": 1.0,  # the printed loss has none
     "prototypes": 20,

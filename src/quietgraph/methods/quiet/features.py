@@ -35,6 +35,7 @@ KINDS: Final = (
     "neighbours",
     "hops",
 )
+_MEAN: Final = "mean"  # of the embeddings, in a state
 _ATTRIBUTES: Final = 256  # directions of the smoothed attributes that are kept
 _CLUSTER_RANK: Final = 50  # directions in which clusters are searched
 _SMOOTHING: Final = 10  # propagations of the embeddings
@@ -42,13 +43,14 @@ _WHOLE_UP_TO: Final = MOST_NODES  # nodes whose features are all held, some 7 KB
 
 
 def prepare_features(
-    embeddings: Embeddings, graph: Graph, seed: int
+    embeddings: Embeddings | None, graph: Graph, seed: int
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Return the statistics that features are made with, and the rows of `base_rows`, by name.
 
-    Statistics of a large graph are those of a sample of its nodes.
+    Statistics of a large graph are those of a sample of its nodes. Without embeddings there are
+    features of the attributes alone.
     """
-    nodes = sample_nodes(graph.num_nodes, seed, device=embeddings.device)
+    nodes = sample_nodes(graph.num_nodes, seed, device=graph.device)
     own, smoothed = attributes_of(graph, seed=seed)
     mean, directions = attribute_directions(graph, smoothed, _ATTRIBUTES, seed=seed)
     some = own[nodes]
@@ -59,24 +61,32 @@ def prepare_features(
         "own_directions": leading_directions(some - own_mean, _ATTRIBUTES, generator=draws),
         "attribute_mean": mean,
         "attribute_directions": directions,
-        "mean": mean_row(embeddings),
     }
+    if embeddings is not None:
+        state[_MEAN] = mean_row(embeddings)
     rows = _base_rows(embeddings, graph, state, own, smoothed)
-    smooth = rows["smooth"][nodes]
-    return state | {
-        "attribute_cluster_projection": cluster_projection(
-            rows["attributes"][nodes], _CLUSTER_RANK
-        ),
-        "attention": attention_matrix(smooth),
-        "cluster_projection": cluster_projection(smooth, _CLUSTER_RANK),
-    }, rows
+    around = rows["attributes"][nodes]
+    state["attribute_cluster_projection"] = cluster_projection(around, _CLUSTER_RANK)
+    if embeddings is not None:
+        smooth = rows["smooth"][nodes]
+        state["attention"] = attention_matrix(smooth)
+        state["cluster_projection"] = cluster_projection(smooth, _CLUSTER_RANK)
+    return state, rows
 
 
-def base_rows(embeddings: Embeddings, graph: Graph, state: dict[str, Tensor]) -> dict[str, Tensor]:
+def uses_embeddings(state: dict[str, Tensor]) -> bool:
+    """Whether a state of `prepare_features` was made with embeddings."""
+    return _MEAN in state
+
+
+def base_rows(
+    embeddings: Embeddings | None, graph: Graph, state: dict[str, Tensor]
+) -> dict[str, Tensor]:
     """Return the matrices of one row per node that all features are made from, by name.
 
     `own`: unit rows of the nodes' attributes. `attributes`: smoothed ones along their directions.
-    `embeddings`, and `smooth`: these less their mean, averaged over neighbourhoods.
+    Where the state was made with embeddings, `embeddings`, and `smooth`: these less their mean,
+    averaged over neighbourhoods.
     """
     columns = len(state["own_mean"])
     own, smoothed = attributes_of(graph, seed=int(state["seed"]), columns=columns)
@@ -84,17 +94,19 @@ def base_rows(embeddings: Embeddings, graph: Graph, state: dict[str, Tensor]) ->
 
 
 def _base_rows(
-    embeddings: Embeddings, graph: Graph, state: dict[str, Tensor], own: Tensor, smoothed: Tensor
+    embeddings: Embeddings | None,
+    graph: Graph,
+    state: dict[str, Tensor],
+    own: Tensor,
+    smoothed: Tensor,
 ) -> dict[str, Tensor]:
     mean, directions = state["attribute_mean"], state["attribute_directions"]
-    return {
-        "own": own,
-        "attributes": each_row(
-            lambda rows: F.normalize((rows - mean) @ directions, dim=1), smoothed
-        ),
-        "embeddings": embeddings,
-        "smooth": classifier_rows(embeddings, graph, state["mean"], steps=_SMOOTHING, centre=True),
-    }
+    around = each_row(lambda rows: F.normalize((rows - mean) @ directions, dim=1), smoothed)
+    rows = {"own": own, "attributes": around}
+    if embeddings is None or not uses_embeddings(state):
+        return rows
+    smooth = classifier_rows(embeddings, graph, state[_MEAN], steps=_SMOOTHING, centre=True)
+    return rows | {"embeddings": embeddings, "smooth": smooth}
 
 
 def is_large(num_nodes: int) -> bool:
@@ -127,7 +139,7 @@ def features_by_kind(rows: dict[str, Tensor], state: dict[str, Tensor]) -> dict[
     features = {"own": own, "attributes": around, "projected": project_own(own, state)}
     if "smooth" not in rows:
         return features | {"attribute clusters": attribute_clusters}
-    centred, smooth = centre_rows(rows["embeddings"], state["mean"]), rows["smooth"]
+    centred, smooth = centre_rows(rows["embeddings"], state[_MEAN]), rows["smooth"]
     attended = F.normalize(smooth @ state["attention"], dim=1)
     clusters = F.normalize(smooth @ state["cluster_projection"], dim=1)
     return features | {

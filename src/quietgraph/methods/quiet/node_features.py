@@ -31,15 +31,10 @@ class NodeFeatures:
         rows: Of `base_rows`.
         graph: With attributes.
         state: Of `prepare_features`.
-        encoder: Whether embeddings count, or attributes alone.
     """
 
-    def __init__(
-        self, rows: dict[str, Tensor], graph: Graph, state: dict[str, Tensor], *, encoder: bool
-    ) -> None:
-        self.graph, self.state, self.seed = graph, state, int(state["seed"])
-        kept = rows if encoder else ("own", "attributes")
-        self._rows = {name: rows[name] for name in kept}
+    def __init__(self, rows: dict[str, Tensor], graph: Graph, state: dict[str, Tensor]) -> None:
+        self.graph, self.state, self.seed, self._rows = graph, state, int(state["seed"]), rows
         self._propagated: Tensor | None = None
         self._neighbours: Tensor | None = None
         self._whole = None if is_large(graph.num_nodes) else LearningRows(self, slice(None))

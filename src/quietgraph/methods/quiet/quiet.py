@@ -17,6 +17,7 @@ from quietgraph.methods.base.task import Task
 from quietgraph.methods.base.two_stage import Decision
 from quietgraph.methods.low_rank.encoder import unless_partitioned
 from quietgraph.methods.low_rank.gcl_lrr import GCLLRR
+from quietgraph.methods.low_rank.graph_settings import is_dense
 from quietgraph.methods.quiet.candidates import FAMILIES, HETEROPHILOUS, Pool
 from quietgraph.methods.quiet.ensemble import (
     Ensemble,
@@ -24,7 +25,7 @@ from quietgraph.methods.quiet.ensemble import (
     make_ensemble,
     validation_noise,
 )
-from quietgraph.methods.quiet.features import base_rows, prepare_features
+from quietgraph.methods.quiet.features import base_rows, prepare_features, uses_embeddings
 from quietgraph.methods.quiet.node_features import LearningRows, NodeFeatures
 from quietgraph.methods.quiet.rounds import Rounds
 from quietgraph.params import Settings, param
@@ -53,14 +54,17 @@ class Quiet(NodeClassifier):
     citation: ClassVar[str] = "Ours: docs/quiet.md."
     quick: ClassVar[Settings] = {"epochs": 6}
     cora_seconds: ClassVar[float] = 13
+    cora_epochs: ClassVar[int | None] = 60
     first_stage: ClassVar[str] = "quiet"
 
     epochs: int | None = param(None, "training epochs; None: more on larger graphs", low=1)
     partitions: int = param(0, PARTITIONS_HELP, low=0)
     partitions_per_step: int = param(1, "partitions that one step trains on", low=1)
     partitioner: str = param("auto", PARTITIONER_HELP, choices=PARTITIONERS)
-    encoder: bool = param(
-        True, "whether to use embeddings, or smoothed attributes alone", after_embedding=True
+    encoder: bool | None = param(
+        None,
+        "whether to learn embeddings, or to use smoothed attributes alone; None: only where nodes "
+        "have fewer than 15 neighbours in the mean, since on denser graphs they gain nothing",
     )
     families: str = param(
         "all",
@@ -102,11 +106,19 @@ class Quiet(NodeClassifier):
     )
 
     def _embed(self, graph: Graph, seed: int) -> Embedded:
-        learned = self._low_rank(seed)._embed(graph, seed)
-        prepared, rows = prepare_features(learned.embeddings, graph, seed)
-        embedded = Embedded(learned.embeddings, learned.state | prepared, learned.history)
+        if self.learns_embeddings(graph):
+            learned = self._low_rank(seed)._embed(graph, seed)
+            prepared, rows = prepare_features(learned.embeddings, graph, seed)
+            embedded = Embedded(learned.embeddings, learned.state | prepared, learned.history)
+        else:
+            prepared, rows = prepare_features(None, graph, seed)
+            embedded = Embedded(rows["attributes"], prepared)
         embedded.once("rows", lambda: rows)
         return embedded
+
+    def learns_embeddings(self, graph: Graph) -> bool:
+        """Return whether an encoder is trained on this graph, or smoothed attributes are used."""
+        return not is_dense(graph) if self.encoder is None else self.encoder
 
     def first_stage_parameters(self) -> Settings:
         """Return what the embeddings depend on; partitions chosen by size follow from the graph."""
@@ -125,9 +137,7 @@ class Quiet(NodeClassifier):
     def _decide(self, embedded: Embedded, task: Task) -> Decision:
         graph, state = task.graph, embedded.state
         rows = embedded.once("rows", lambda: base_rows(embedded.embeddings, graph, state))
-        features = embedded.once(
-            "features", lambda: NodeFeatures(rows, graph, state, encoder=self.encoder)
-        )
+        features = embedded.once("features", lambda: NodeFeatures(rows, graph, state))
         ensemble, notes = self._fit_ensemble(*features.to_learn_from(task))
         scores = features.scored(ensemble.scores, task.asked)
         return Decision(scores, ensemble.to_tensors(), notes)
@@ -197,11 +207,13 @@ class Quiet(NodeClassifier):
         left_out |= {"perceptron"} if task.is_fold else set()
         return [family for family in FAMILIES if family not in left_out]
 
-    def _trained_network(self) -> tuple[nn.Module, Forward]:
-        return self._low_rank(seed=0).network_of(self.state_)
+    def _trained_network(self) -> tuple[nn.Module, Forward] | None:
+        has_encoder = uses_embeddings(self.state_)
+        return self._low_rank(seed=0).network_of(self.state_) if has_encoder else None
 
     def _apply(self, graph: Graph, state: dict[str, Tensor]) -> tuple[Scores, Embeddings]:
-        embeddings = self._low_rank(seed=0).embed_new(graph, state)
-        rows = base_rows(embeddings, graph, state)
-        features = NodeFeatures(rows, graph, state, encoder=self.encoder)
-        return features.scored(Ensemble.from_tensors(state).scores), embeddings
+        low_rank = self._low_rank(seed=0)
+        learned = low_rank.embed_new(graph, state) if uses_embeddings(state) else None
+        rows = base_rows(learned, graph, state)
+        scores = NodeFeatures(rows, graph, state).scored(Ensemble.from_tensors(state).scores)
+        return scores, rows["attributes"] if learned is None else learned

@@ -1,0 +1,98 @@
+"""The letter of the paper beside the defaults, and what undoing single deviations costs."""
+
+import pandas as pd
+
+from quietgraph.paper.printed import printed_number
+from study.blocks import block
+from study.fresh import PAIR, PAPER, SETTINGS
+from study.records import RESULTS, old_words, runs, some
+from study.words import draws, fixed, graph, listed, markdown, mean_std, setting, span
+
+_PLACE = ["dataset", "noise", "seed"]
+_LETTER = "letter "  # before the name of a method
+
+
+def letter_runs() -> pd.DataFrame:
+    """Return the runs of the letter as of today, or old ones where there are no others."""
+    frame = runs(*sorted(path.stem for path in RESULTS.glob("letter-*.csv")))
+    frame = frame if frame["old"].all() else frame[~frame["old"]]
+    return frame.assign(method=_LETTER + frame["method"].str.partition(":")[0])
+
+
+@block
+def letter_table() -> str:
+    """Return the letter of the paper beside a GCN and the defaults on the same draws."""
+    letter = letter_runs()
+    others = some(runs("fresh-8000", "fresh-9100"), method=("gcn", *PAPER), split="default")
+    frame = pd.concat([letter, others.merge(letter[_PLACE].drop_duplicates(), on=_PLACE)])
+    names = ("gcn", *(f"{_LETTER}{name}" for name in PAPER), *PAPER)
+    rows = []
+    for dataset in PAIR:
+        for noise in SETTINGS:
+            cell = some(frame, dataset=dataset, noise=noise)
+            texts = [mean_std(cell[cell["method"] == name]["test_accuracy"]) for name in names]
+            rows.append([f"{graph(dataset)}, {setting(noise)}", *texts])
+    heads = ["", *(f"the letter: `{n[7:]}`" if n.startswith(_LETTER) else f"`{n}`" for n in names)]
+    words = f"{draws(letter).capitalize()}. {old_words(frame)}".strip()
+    return f"{markdown(heads, rows)}\n\n{words}"
+
+
+@block
+def letter_of(dataset: str, noise: str) -> str:
+    """Return the mean accuracies of the two letters in a cell, and the printed ones."""
+    frame = some(letter_runs(), dataset=dataset, noise=noise)
+    ours = [100 * some(frame, method=_LETTER + name)["test_accuracy"].mean() for name in PAPER]
+    printed = [printed_number("classification", dataset, name, noise) for name in PAPER]
+    theirs = [fixed(100 * one.mean) for one in printed if one]
+    return f"{listed([fixed(one) for one in ours])} (printed: {listed(theirs)})"
+
+
+@block
+def letter_draws() -> str:
+    """Return the draws of the letter, and how many a cell has."""
+    frame = letter_runs()
+    return f"{draws(frame)}{', old' * bool(frame['old'].any())}"
+
+
+@block
+def undone(variant: str) -> str:
+    """Return what a variant changes, clean / symmetric 40 %, on the development draws."""
+    frame, base = runs("deviations-9000"), variant.partition(":")[0]
+    return _changes(frame, base, variant, PAIR)
+
+
+@block
+def without_branch() -> str:
+    """Return what GCL-LR-Attention loses without its attribute branch, on development draws."""
+    alone = "gcl-lr-attention:attribute_branch=false"
+    datasets = (*PAIR, "amazon-photo")
+    return _changes(runs("attribute-branch-0"), "gcl-lr-attention", alone, datasets)
+
+
+def _changes(frame: pd.DataFrame, base: str, variant: str, datasets: tuple[str, ...]) -> str:
+    parts = []
+    for dataset in datasets:
+        own = some(frame, dataset=dataset, method=(base, variant), noise=SETTINGS[:2])
+        wide = own.pivot_table("test_accuracy", ["noise", "seed"], "method")
+        if variant not in wide:
+            continue
+        points = 100 * (wide[variant] - wide[base]).dropna()
+        cells = [points[noise] for noise in SETTINGS[:2]]
+        words = " / ".join(fixed(cell.mean(), signed=True) for cell in cells)
+        parts.append(f"{graph(dataset)} {words} (n = {span([len(cell) for cell in cells])})")
+    return "; ".join(parts)
+
+
+@block
+def intercept_gain() -> str:
+    """Return what an intercept brings GCL-LRR: clean, symmetric and asymmetric 40 %."""
+    parts = []
+    for dataset in PAIR:
+        cells = [
+            some(runs(f"corrections-{name}"), dataset=dataset, method=PAPER[0])
+            for name in ("before", "intercept")
+        ]
+        means = [cell.groupby("noise")["test_accuracy"].mean() for cell in cells]
+        gains = [fixed(100 * (means[1] - means[0])[n], signed=True) for n in SETTINGS]
+        parts.append(f"{' / '.join(gains)} on {graph(dataset)}")
+    return listed(parts)
