@@ -1,6 +1,8 @@
 """Fitted runs for the tests of the report: a small one with awkward names, and a large one."""
 
+import copy
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -94,3 +96,11 @@ def _fitted(
 def _write(path: Path, header: list[str], rows: list) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([header, *rows])
+
+
+def distrusted(run: FitRun) -> FitRun:
+    """Return a run as it would be if the verdict on it were `do not trust`."""
+    model = copy.copy(run.model)
+    assert model.quality_ is not None
+    model.quality_ = replace(model.quality_, verdict="do not trust")
+    return replace(run, model=model)

@@ -17,7 +17,7 @@ from quietgraph.report.run_files import DECISIONS_FILE
 from quietgraph.report.write_run import write_run
 from quietgraph.review.decisions import DecisionStore
 from quietgraph.review.run import open_run
-from report_problem import AWKWARD, CLASSES, large_run, wide_run
+from report_problem import AWKWARD, CLASSES, distrusted, large_run, wide_run
 
 pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 from selenium.webdriver.common.by import By
@@ -291,6 +291,25 @@ def test_a_row_is_explained_and_marked_on_the_map(page: Page) -> None:
     assert page.every("#node-neighbours li")
     changed = "return document.getElementById('map').toDataURL() !== arguments[0]"
     wait_for(lambda: page.driver.execute_script(changed, before))
+
+
+def test_a_label_is_called_wrong_uncertain_or_right_and_not_judged_where_nothing_is_known(
+    browser: Page, page: Page, run: FitRun, tmp_path: Path
+) -> None:
+    estimates = {}
+    for place in range(25):
+        page.every("#suspects tbody th")[place].click()
+        score = page.the("#node-score").text
+        found = percents(page.column("p_wrong")[place])
+        estimates.setdefault(score.split(" (")[0], []).append(found)
+    assert set(estimates) <= {"probably wrong", "uncertain", "probably right"}
+    assert min(estimates["probably wrong"]) >= 50
+    assert max(estimates.get("probably right", [0])) <= 10
+    browser.open(write_run(distrusted(run), tmp_path / "doubtful") / "report.html")
+    assert set(page.column("p_wrong")) == {"not known"}
+    page.every("#suspects tbody th")[0].click()
+    assert page.the("#node-score").text == "not judged"
+    assert "The model cannot judge this label." in page.the("#node-why").text
 
 
 def test_the_map_zooms_by_keys_and_names_the_node_under_the_pointer(page: Page) -> None:

@@ -3,9 +3,10 @@
 import io
 
 from rich.markup import escape
+from rich.progress import Progress
 from rich.table import Table
 
-from quietgraph.cli.console import PlainConsole, printable
+from quietgraph.cli.console import PlainConsole, TimeLeftColumn, printable
 
 EVIL = "cat\x1b]0;title\x07\x1b[2J\x9b31m\u202etac\r"
 
@@ -32,3 +33,20 @@ def test_colours_of_our_own_stay() -> None:
 
 def test_other_texts_stay_as_they_are() -> None:
     assert printable("snö ☃\tx\ny") == "snö ☃\tx\ny"
+
+
+def test_time_left_is_said_only_where_it_can_be_estimated() -> None:
+    moment = 0.0
+    bars = Progress(get_time=lambda: moment, disable=True)
+    left = TimeLeftColumn()
+    bars.add_task("of unknown length", total=None)
+    bars.add_task("folds", total=5)
+    endless, stage = bars.tasks
+    assert left.render(endless).plain == ""
+    assert left.render(stage).plain == "estimating ..."
+    for step in (1, 2):
+        moment = 10.0 * step
+        bars.update(stage.id, completed=step)
+    assert left.render(stage).plain == "about 0:00:30 left"
+    bars.update(stage.id, completed=5)
+    assert left.render(stage).plain == ""

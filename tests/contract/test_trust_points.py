@@ -204,6 +204,7 @@ def test_09_suspects_of_a_heterophilous_graph_are_not_behind_cleanlab() -> None:
     [
         (("--out", "{run}"), "holds a run already"),
         (("--set", "device=cuda"), "device must be one that this machine has, got 'cuda'"),
+        (("--edges", "more.csv"), "give either a source, or --nodes and --edges, not both"),
         (("--set", "device=warp"), "device must be one that this machine has, got 'warp'"),
     ],
 )
@@ -246,6 +247,43 @@ def test_10_a_table_in_the_place_of_a_graph_is_one_sentence() -> None:
 def test_10_a_table_is_no_graph_to_fit() -> None:
     with pytest.raises(InvalidLabelsError, match="got DataFrame"):
         model_of("s2gc").fit(pd.DataFrame({"label": [1, 2]}))
+
+
+def test_10_tables_in_the_place_of_a_graph_and_its_labels_are_one_sentence() -> None:
+    nodes, edges = pd.DataFrame({"id": [1, 2]}), pd.DataFrame({"source": [1], "target": [2]})
+    with pytest.raises(QuietgraphError, match=r"a graph is needed, got DataFrame\."):
+        model_of("s2gc").fit(nodes, edges)
+    with pytest.raises(QuietgraphError, match=r"Use Graph\.from_pandas"):
+        qg.Graph(nodes, edges)
+    with pytest.raises(QuietgraphError, match="give them beside the nodes with --edges FILE"):
+        qg.load(nodes=nodes)
+
+
+@pytest.mark.parametrize("threshold", ["high", 1.5, None])
+def test_10_abstaining_takes_a_probability(threshold: object) -> None:
+    drawn, labels = noisy_problem(homophily=0.9)
+    model = model_of("s2gc").fit(drawn.graph, labels)
+    if threshold is None:
+        assert len(model.predict(abstain=threshold)) == 400
+        return
+    with pytest.raises(InvalidParameterError, match="abstain must lie between 0 and 1"):
+        model.predict(abstain=threshold)
+
+
+def test_10_edges_alone_say_how_labels_are_given(tmp_path: Path) -> None:
+    drawn, labels = noisy_problem(homophily=0.9)
+    ends = drawn.graph.edge_index.numpy()
+    edges = pd.DataFrame({"source": ends[0], "target": ends[1]})
+    with pytest.raises(QuietgraphError, match=r"edges alone.*--annotations FILE"):
+        qg.load(edges=edges)
+    edges.to_csv(tmp_path / "edges.csv", index=False)
+    with pytest.raises(QuietgraphError, match="edges alone, and so no labels"):
+        qg.load(tmp_path)
+    answers = pd.DataFrame({"node": np.arange(100), "label": labels[:100]})
+    there = answers[answers["node"].isin(np.unique(ends)) & (answers["label"] >= 0)]
+    there.to_csv(tmp_path / "labels.csv", index=False)
+    data = qg.load(edges=tmp_path / "edges.csv", annotations=tmp_path / "labels.csv")
+    assert int(data.known.sum()) == len(there)
 
 
 def test_10_a_networkx_graph_is_fitted_as_it_is() -> None:

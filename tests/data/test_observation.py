@@ -31,7 +31,9 @@ def observed(tmp_path: Path) -> Observation:
 
 def suspects(nodes: list[int], scores: list[float]) -> pd.DataFrame:
     suggested = ["b" if score > 0 else "a" for score in scores]
-    return pd.DataFrame({"node": nodes, "given": "a", "suggested": suggested, "score": scores})
+    issue = [score > 0 for score in scores]
+    columns = {"node": nodes, "given": "a", "suggested": suggested, "score": scores}
+    return pd.DataFrame({**columns, "is_issue": issue})
 
 
 def dropped_nodes(before: Observation, after: Observation) -> list[int]:
@@ -141,6 +143,8 @@ def test_only_suspects_with_another_suggestion_are_dropped_in_their_order(
     every = observed.drop(table, 10)
     assert dropped_nodes(observed, every) == [2, 4, 7]
     assert every.changes == ("3 of 10 suspicious labels dropped",)
+    untrusted = table.assign(is_issue=False)
+    assert dropped_nodes(observed, observed.drop(untrusted, 10)) == []
 
 
 def test_every_class_keeps_two_labels(observed: Observation) -> None:
@@ -158,7 +162,7 @@ def test_corrections_may_label_unlabelled_nodes_of_own_data(observed: Observatio
     )
     assert fixed.labels[0] == -1
     assert fixed.labels[100] == 2
-    assert fixed.changes == ("1 labels corrected, 1 dropped by fix.csv",)
+    assert fixed.changes == ("1 label corrected, 1 dropped by fix.csv",)
     assert fixed.verified.nonzero().flatten().tolist() == [100]
 
 

@@ -17,7 +17,7 @@ from quietgraph.report.fit_figures import calibration_curve, follow_theme
 from quietgraph.report.fit_run import FitRun
 from quietgraph.report.page import render_page
 from quietgraph.report.page_data import page_data, script_json
-from report_problem import AWKWARD, CLASSES, own_run
+from report_problem import AWKWARD, CLASSES, distrusted, own_run
 
 STYLE = Path(page_data_module.__file__).parent / "templates" / "report.css"
 
@@ -44,6 +44,19 @@ def test_ids_and_labels_cannot_break_out_of_the_page(page: str) -> None:
     for text in AWKWARD[:1] + AWKWARD[3:]:
         assert text not in page
     assert "&lt;/script&gt;&lt;script&gt;alert(1)" in page
+
+
+def test_where_nothing_is_known_no_label_has_a_probability_of_being_wrong(
+    run: FitRun, page: str
+) -> None:
+    assert "<td>&gt; 99 %</td>" in page
+    assert "of 80</small>" in page
+    doubtful = render_page(distrusted(run))
+    rows = doubtful.split("<tbody>")[1].split("</tbody>")[0]
+    assert rows.count("<td>not known</td>") == rows.count("<tr") == 50
+    assert "cannot tell wrong labels from right ones" in doubtful
+    assert "<dt>labels probably wrong</dt><dd>not known</dd>" in doubtful
+    assert 'class="likely"' not in rows
 
 
 def test_the_data_of_the_page_are_the_suspects_in_their_order(run: FitRun, page: str) -> None:

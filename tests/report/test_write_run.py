@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from quietgraph.data.annotations import one_annotator
 from quietgraph.errors import UnreadableFileError, UnwritablePathError
 from quietgraph.graph.io.corrections import Corrections, LabelDecision
 from quietgraph.report import write_run as module
@@ -202,6 +203,52 @@ def test_the_corrected_table_says_why(run: FitRun, tmp_path: Path) -> None:
     assert rows.loc[sure[1]].tolist()[3:] == [given[sure[1]], "unsure by Ann"]
     assert rows.loc[sure[2]].tolist()[3:] == [given[sure[2]], ""]
     assert list(read_decisions(folder / VERIFIED_FILE).decisions.values()) == decided
+
+
+def test_the_method_corrects_neither_what_a_person_was_unsure_of_nor_rare_classes(
+    run: FitRun,
+) -> None:
+    table = run.suspects_with_ids()
+    issues = table[table["is_issue"]].reset_index(drop=True)
+    unsure, rare = issues["node"][0], issues["node"][1]
+    decided = {unsure: LabelDecision(unsure, "unsure", "", "Ann")}
+    codes = run.observation.codes.clone()
+    row = int((run.observation.node_ids == rare).argmax())
+    few = (codes == codes[row]).nonzero().flatten()
+    codes[few[few != row][2:]] = -1
+    evidence = replace(run.evidence, observation=replace(run.observation, codes=codes))
+    found = corrected_table(evidence, decided, table, method="gcn").set_index("id")
+    assert found.loc[unsure].tolist()[3:] == [issues["given"][0], "unsure by Ann"]
+    assert found.loc[rare, "label"] == issues["given"][1] != issues["suggested"][1]
+    assert "3 labels have this class, too few for gcn" in found.loc[rare, "quietgraph_why"]
+    few_labels = replace(run, observation=evidence.observation)
+    assert (
+        "with fewer than 5 labels, of which the model knows little"
+        in few_labels.suspects_sentence()
+    )
+    assert "fewer than" not in run.suspects_sentence()
+
+
+def test_nodes_that_no_label_reaches_are_named_in_the_corrected_table(run: FitRun) -> None:
+    node = run.observation.node_ids[-1]
+    table = run.suspects_with_ids()
+    found = corrected_table(run.evidence, {}, table, method="gcn", unreached=[node])
+    assert found.iloc[-1].tolist()[4:] == ["", "no label: no path leads here from a labelled node"]
+    assert found["quietgraph_why"].str.contains("no path").sum() == 1
+
+
+def test_consensus_labels_are_in_the_corrected_table_with_what_was_said(run: FitRun) -> None:
+    said = run.observation
+    held = said.codes.clone()
+    held[0] = (said.codes[0] + 1) % 3
+    answers = one_annotator(said.codes, said.classes, "ann")
+    evidence = replace(run.evidence, observation=replace(said, codes=held, annotations=answers))
+    none = run.suspects_with_ids().assign(is_issue=False)
+    found = corrected_table(evidence, {}, none, method="gcn")
+    was, now = (str(said.classes[codes[0]]) for codes in (said.codes, held))
+    reason = f"consensus of the annotators and the graph; most said {was}; it was {was}"
+    assert found.loc[0].tolist()[4:] == [now, reason]
+    assert (found["quietgraph_why"] != "").sum() == 1
 
 
 def test_evidence_holds_columns_and_neighbours(run: FitRun, written: Path) -> None:

@@ -10,7 +10,14 @@ import torch
 from scipy.special import ndtr
 
 from quietgraph.classify.label_issues.noise import NoiseEstimate, estimate_noise
-from quietgraph.classify.verdict import DISTRUST, TRUST, advice_of, sentences_of, verdict_of
+from quietgraph.classify.verdict import (
+    DISTRUST,
+    OBSERVED,
+    TRUST,
+    advice_of,
+    sentences_of,
+    verdict_of,
+)
 from quietgraph.html import facts_html
 from quietgraph.types import UNKNOWN, AnyArray, IntArray, Labels, Probabilities
 
@@ -137,6 +144,7 @@ def assess_quality(
     unreached: int = 0,
     follows_attributes: bool = False,
     hints: tuple[str, ...] = (),
+    labels_are: str = OBSERVED,
 ) -> Quality:
     """Return the statement of quality of a model.
 
@@ -150,6 +158,7 @@ def assess_quality(
         unreached: Nodes to which no path leads from a labelled node.
         follows_attributes: Whether wrong labels may follow the nodes' own attributes.
         hints: What to try next where the verdict is not `trust`.
+        labels_are: What the labels are, in the words of the statement.
     """
     known = labels != UNKNOWN
     observed, rows = labels[known].numpy(), probabilities[known].numpy()
@@ -178,7 +187,7 @@ def assess_quality(
     verdict = verdict_of(facts)
     return Quality(
         verdict=verdict,
-        sentences=sentences_of(verdict, facts),
+        sentences=sentences_of(verdict, facts, labels_are),
         advice=() if verdict == TRUST else (*hints, *advice_of(facts, rows.shape[1])),
         coverage=_coverage(rows, hits),
         **facts,

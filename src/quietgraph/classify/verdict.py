@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 TRUST, CARE, DISTRUST = "trust", "with care", "do not trust"
+OBSERVED: Final = "observed labels"
 _FEW_LABELS: Final = 20  # fewer cannot tell a good model from a lucky one
 _CHANCE_P: Final = 0.01  # above: agreement that chance may explain
 _TRUST_P: Final = 1e-4
@@ -28,14 +29,16 @@ def verdict_of(facts: Mapping[str, Any]) -> str:
     return CARE
 
 
-def sentences_of(verdict: str, facts: Mapping[str, Any]) -> tuple[str, ...]:
+def sentences_of(
+    verdict: str, facts: Mapping[str, Any], labels_are: str = OBSERVED
+) -> tuple[str, ...]:
     """Return the statement of quality in words.
 
     Where chance explains the agreement, nothing about noise or accuracy can be estimated from it.
     """
     low, high = facts["accuracy_interval"]
     words = [
-        f"Out of fold, {facts['accuracy']:.0%} of {facts['num_labels']:,} observed labels are "
+        f"Out of fold, {facts['accuracy']:.0%} of {facts['num_labels']:,} {labels_are} are "
         f"predicted (95 % interval {low:.0%} to {high:.0%}); permuted labels would give "
         f"{facts['chance']:.0%}, the most frequent label {facts['majority']:.0%}.",
         _NOT_ESTIMATED
@@ -48,11 +51,15 @@ def sentences_of(verdict: str, facts: Mapping[str, Any]) -> tuple[str, ...]:
     if facts["follows_attributes"]:
         words.append(_FOLLOWS_ATTRIBUTES)
     if facts["unreached"]:
-        nodes = "1 node" if facts["unreached"] == 1 else f"{facts['unreached']:,} nodes"
-        words.append(f"No path leads from a labelled node to {nodes}.")
-    return (f"{_OPENINGS[verdict]}{_reason(verdict, facts)}.", *words)
+        count = facts["unreached"]
+        nodes = (
+            "1 node, whose prediction rests" if count == 1 else f"{count:,} nodes, whose {_REST}"
+        )
+        words.append(f"No path leads from a labelled node to {nodes} on own attributes alone.")
+    return (f"{_OPENINGS[verdict]}{_reason(verdict, facts, labels_are)}.", *words)
 
 
+_REST: Final = "predictions rest"
 _NOT_ESTIMATED: Final = (
     "Label noise and accuracy against true labels cannot be estimated from such predictions."
 )
@@ -68,7 +75,7 @@ _OPENINGS: Final = {
 }
 
 
-def _reason(verdict: str, facts: Mapping[str, Any]) -> str:
+def _reason(verdict: str, facts: Mapping[str, Any], labels_are: str) -> str:
     if verdict == TRUST:
         return ""
     if verdict == CARE and facts["follows_attributes"]:
@@ -79,7 +86,7 @@ def _reason(verdict: str, facts: Mapping[str, Any]) -> str:
         return f": {facts['num_labels']} labels are too few to tell"
     if facts["one_class"]:
         return ": every node gets the same class"
-    return ": they agree with observed labels no better than chance"
+    return f": they agree with {labels_are} no better than chance"
 
 
 def advice_of(facts: Mapping[str, Any], num_classes: int) -> tuple[str, ...]:

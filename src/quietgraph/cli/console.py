@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import (
     BarColumn,
     Progress,
+    Task,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -77,6 +78,18 @@ def say_seconds() -> None:
         say(f"{time.perf_counter() - STARTED:,.1f} seconds in all")
 
 
+class TimeLeftColumn(TimeRemainingColumn):
+    """The estimated time to the end of a stage; nothing where its length is not known."""
+
+    def render(self, task: Task) -> Text:
+        """Return the estimate in words."""
+        if task.total is None or task.finished:
+            return Text("")
+        if task.time_remaining is None:
+            return Text("estimating ...", style="progress.remaining")
+        return Text.assemble("about ", super().render(task), " left")
+
+
 @contextmanager
 def progress_bars() -> Iterator[None]:
     """Show the library's progress as bars inside the block."""
@@ -85,7 +98,7 @@ def progress_bars() -> Iterator[None]:
         return
     columns = (
         *(TextColumn("{task.description}"), BarColumn()),
-        *(TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()),
+        *(TimeElapsedColumn(), TimeLeftColumn()),
     )
     # A fold may take minutes: the estimate rests on all steps of a stage.
     settings: Any = {"transient": True, "speed_estimate_period": _LONGEST_STAGE}

@@ -37,8 +37,6 @@ from quietgraph.report.run_files import shown_command
 from quietgraph.report.shared_rows import sample_fit
 from quietgraph.report.write_run import check_folder, free_folder, write_run
 
-_FEW_EDGES = 15  # between labelled nodes, below which nothing is said of their homophily
-
 
 def fit(
     *,
@@ -163,7 +161,7 @@ def _say_plan(
 def _say_heterophily(observed: Observation) -> None:
     """Say where a method for heterophilous graphs may do better than the default."""
     found = measure_homophily(observed)
-    if found.edges >= _FEW_EDGES and found.observed < found.by_chance:
+    if found.is_low:
         say(
             f"[yellow]note:[/] {found.observed:.0%} of edges join equal labels, "
             f"{found.by_chance:.0%} would by chance. Under heterophily tedgcn may do better: "

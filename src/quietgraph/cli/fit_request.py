@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Self, Unpack
 
 from quietgraph.bench.variant import Variant, parse_variants
+from quietgraph.cli.options import DEFAULT_SOURCE
 from quietgraph.cli.reading import Reading, Tables, split_pairs
 from quietgraph.cli.scale import newer_of, set_partitions
 from quietgraph.data.datasets import load_benchmark
@@ -78,7 +79,7 @@ class FitRequest:
         """Return the request, all of it checked that can be without reading the graph."""
         noise, seed = parse_noise(options["noise"]), options["seed"]
         reading = Reading.of(options, options["columns"])
-        source = reading.name_of(options["source"])
+        source = reading.name_of(options["source"], default=DEFAULT_SOURCE)
         dataset = None if is_path(source) or reading.is_given else source
         name = options["method"]
         if name is None:

@@ -72,6 +72,7 @@ PortOption: TypeAlias = Annotated[
         min=0, max=65535, help="0 takes any free one.", metavar="N", rich_help_panel=SERVER
     ),
 ]
+DEFAULT_SOURCE: Final = "digits"  # of fit
 SourceArgument: TypeAlias = Annotated[
     str,
     typer.Argument(

@@ -57,9 +57,20 @@ class Reading:
             limit=self.limit,
         )
 
-    def name_of(self, source: str) -> str:
-        """Return the source, or the tables in its place."""
-        return str(self.nodes or self.edges or source)
+    def name_of(self, source: str, *, default: str = "") -> str:
+        """Return the source, or the tables in its place; both at once are refused.
+
+        Args:
+            source: What the command was given.
+            default: What it is without being given.
+        """
+        tables = self.nodes or self.edges
+        if tables is not None and source not in {"", default}:
+            raise InvalidParameterError(
+                "give either a source, or --nodes and --edges, not both: "
+                f"got {source} and {tables}."
+            )
+        return str(tables or source)
 
     def source_of(self, source: str) -> str | None:
         """Return the source; None where tables are given in its place."""

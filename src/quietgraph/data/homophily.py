@@ -1,10 +1,13 @@
 """Homophily: how often edges join equal labels, beside how often they would by chance."""
 
-from typing import NamedTuple
+import math
+from typing import Final, NamedTuple
 
 import torch
 
 from quietgraph.data.observation import Observation
+
+_ERRORS: Final = 3  # standard errors that chance may explain
 
 
 class Homophily(NamedTuple):
@@ -13,6 +16,24 @@ class Homophily(NamedTuple):
     observed: float  # fraction of edges that join equal labels
     by_chance: float  # the same if labels met at random, each as often as it is at an end
     edges: int  # counted once
+
+    @property
+    def is_low(self) -> bool:
+        """Whether edges join equal labels less often than chance explains."""
+        return is_heterophilous(self.observed, self.by_chance, self.edges)
+
+
+def is_heterophilous(observed: float, by_chance: float, edges: float) -> bool:
+    """Return whether homophily is below chance by three standard errors of so many edges.
+
+    Args:
+        observed: Fraction of the edges that join equal labels.
+        by_chance: The same if labels met at random.
+        edges: Between labelled nodes, each counted once.
+    """
+    if not edges:
+        return False
+    return observed < by_chance - _ERRORS * math.sqrt(by_chance * (1 - by_chance) / edges)
 
 
 def measure_homophily(observation: Observation) -> Homophily:

@@ -149,6 +149,12 @@ def observe_files(
 def _without_labels(path: Path, read: ReadGraph) -> str:
     if path.stem == "nodes" and path.is_file():
         return f"{path} is a table of nodes without edges. Name the folder of both: {path.parent}."
+    form = read.understood.form
+    if form == "the edges" or (form.endswith(TABLE_ENDINGS) and " and " not in form):
+        return (
+            f"{path} has edges alone, and so no labels. Give a table of nodes that has them "
+            "(--nodes FILE), or labels of some nodes as a table node,label (--annotations FILE)."
+        )
     return (
         f"{path} has no labels: nothing in it is called {', '.join(LABEL_NAMES)}. Name the column "
         f"that holds them with --column NAME=label (columns= in Python){_example_of_label(read)}."

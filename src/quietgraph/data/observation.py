@@ -15,6 +15,7 @@ from quietgraph.data.splits import Split, split_labelled
 from quietgraph.errors import InvalidLabelsError
 from quietgraph.graph import Graph
 from quietgraph.graph.io import Corrections, Encoding, Understood
+from quietgraph.graph.io.labels import FEW_LABELS
 from quietgraph.html import facts_html
 from quietgraph.types import UNKNOWN, AnyArray, Labels, Mask, MaskLike, ValuesLike
 
@@ -91,6 +92,13 @@ class Observation:
         labels[known] = self.classes[codes[known]]
         return labels
 
+    @property
+    def rare_classes(self) -> dict[str, int]:
+        """Classes with too few labels to learn them from, and how many they have."""
+        counts = torch.bincount(self.codes[self.known], minlength=len(self.classes)).tolist()
+        named = zip((str(name) for name in self.classes), counts, strict=True)
+        return {name: count for name, count in named if 0 < count < FEW_LABELS}
+
     def __repr__(self) -> str:
         train, validation = (self.split.train & self.known, self.split.validation & self.known)
         return (
@@ -160,22 +168,24 @@ class Observation:
             )
         verified = torch.from_numpy(corrections.verified(self.node_ids)) & (codes != UNKNOWN)
         dropped = int((changed & (codes == UNKNOWN)).sum())
-        words = [f"{int(changed.sum()) - dropped} labels corrected"]
+        corrected = int(changed.sum()) - dropped
+        words = [f"{corrected} label{'' if corrected == 1 else 's'} corrected"]
         words += [f"{int((verified & ~changed).sum())} kept"] if (verified & ~changed).any() else []
         words += [f"{dropped} dropped"] if dropped else []
-        corrected = self.relabel(codes, f"{', '.join(words)} by {corrections.path.name}")
-        return replace(corrected, verified=(self.verified & ~changed) | verified)
+        fixed = self.relabel(codes, f"{', '.join(words)} by {corrections.path.name}")
+        return replace(fixed, verified=(self.verified & ~changed) | verified)
 
     def drop(self, suspects: pd.DataFrame, count: int) -> "Observation":
         """Return it without the labels of the first suspects, two of each class at least kept.
 
         Args:
             suspects: Most suspicious first.
-            count: How many labels to drop; never one for which no other label is suggested.
+            count: How many labels to drop; never one that is no issue, and so none where the
+                predictions cannot be trusted.
         """
         codes, dropped = self.codes.clone(), 0
         left = torch.bincount(codes[self.known], minlength=len(self.classes))
-        for node in suspects["node"][suspects["suggested"] != suspects["given"]]:
+        for node in suspects["node"][suspects["is_issue"]]:
             if dropped < count and left[codes[node]] > 2:
                 left[codes[node]] -= 1
                 codes[node] = UNKNOWN

@@ -39,6 +39,11 @@ def arrays_of_pyg(data: "Data", *, target: str | None, direction: str, weighted:
     """
     if is_hetero(data):
         return _arrays_of_hetero(data, target_type(data, target), weighted=weighted)
+    if not hasattr(data, "edge_index"):
+        raise InvalidGraphError(
+            f"a graph is needed, got {type(data).__name__}. Read tables with "
+            "quietgraph.load(nodes=..., edges=...) or Graph.from_pandas(nodes, edges)."
+        )
     if getattr(data, "x", None) is None or getattr(data, "edge_index", None) is None:
         raise InvalidGraphError(
             "the PyG data must have x and edge_index. Set data.x to a [nodes, features] tensor."

@@ -46,6 +46,13 @@ class Graph:
     # What was computed from this graph: never handed on to another one.
     _known: dict[Hashable, object] = field(default_factory=dict, init=False, repr=False)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.adjacency, CSR):
+            raise InvalidGraphError(
+                f"a Graph is not made of {type(self.adjacency).__name__} as it is. Use "
+                "Graph.from_pandas, from_arrays, from_networkx, from_pyg or from_scipy."
+            )
+
     @classmethod
     def from_arrays(cls, features: object, edges: object, *, weights: object = None) -> Self:
         """Return the graph of a feature matrix and a list of edges.

@@ -16,8 +16,10 @@ from quietgraph.data.observation import Observation, Reference
 from quietgraph.embed.scale.distributed import current_world
 from quietgraph.graph import Graph
 from quietgraph.graph.io import Corrections
+from quietgraph.graph.io.labels import FEW_LABELS
 from quietgraph.graph.io.raw import id_key
 from quietgraph.methods import NodeClassifier, method_name
+from quietgraph.methods.base.reach import reached_nodes
 from quietgraph.report.evidence import Evidence
 from quietgraph.report.run_files import shown_noise, shown_path
 from quietgraph.report.shared_rows import WholeFit
@@ -81,6 +83,17 @@ class FitRun:
         """What is known of the nodes of this run, which are all nodes but of large graphs."""
         predicted = [str(one) for one in self.model.predict()]
         return Evidence(self.observation, predicted, self._own_source())
+
+    def unreached(self) -> list[object]:
+        """Return the ids of nodes to which no path leads from a labelled node.
+
+        Of a run on a sample of a large graph, whose number alone is known, none.
+        """
+        if self.whole is not None or not self.model.quality().unreached:
+            return []
+        graph, codes = self.observation.graph, self.observation.codes
+        reached = reached_nodes(graph.adjacency, codes).numpy()
+        return list(self.observation.node_ids[~reached])
 
     def _own_source(self) -> str:
         return self.source if self.reference is None else ""
@@ -149,16 +162,22 @@ class FitRun:
         flagged = table[table["is_issue"]]
         if "notice" in table.attrs:
             return "No label is called wrong"
-        sentence = f"{len(flagged):,} of {len(table):,} labels are probably wrong"
-        if not wrong.any():
+        labels = "labels" if self.model.consensus_ is None else "consensus labels"
+        sentence = f"{len(flagged):,} of {len(table):,} {labels} are probably wrong"
+        if wrong.any():
+            first = table.head(20)
+            hits = int(wrong[first["node"]].sum())
+            found = int(wrong[flagged["node"]].sum())
+            sentence += (
+                f": {found} of the {int(wrong.sum())} "
+                f"that are, and {hits} of the {len(first)} most suspicious"
+            )
+        rare = int(flagged["given"].astype(str).isin(self.observation.rare_classes).sum())
+        if not rare:
             return sentence
-        first = table.head(20)
-        hits = int(wrong[first["node"]].sum())
-        found = int(wrong[flagged["node"]].sum())
-        return (
-            f"{sentence}: {found} of the {int(wrong.sum())} "
-            f"that are, and {hits} of the {len(first)} most suspicious"
-        )
+        which = "is of a class" if rare == 1 else "are of classes"
+        few = f"with fewer than {FEW_LABELS} labels, of which the model knows little"
+        return f"{sentence}; {rare:,} of them {which} {few}"
 
     def annotators(self) -> list[dict[str, Any]]:
         """Return one row per annotator, best first; what is not known is None.

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from quietgraph.classify.label_issues.suspects import VOTERS
+from quietgraph.classify.verdict import DISTRUST
 from quietgraph.graph.io.raw import id_key
 from quietgraph.report.embedding_map import place_nodes
 from quietgraph.report.evidence import shortened
@@ -38,6 +39,7 @@ def page_data(run: FitRun) -> dict[str, Any]:
         ],
         "next": next_command(run.command, VERIFIED_FILE),
         "nodes": run.graph.num_nodes,
+        "trusted": run.model.quality().verdict != DISTRUST,
         "more": len(run.suspects) > len(queue),
     }
     # The decisions that a browser keeps belong to this table of suspects and to no other.

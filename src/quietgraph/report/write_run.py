@@ -163,6 +163,7 @@ def _fill(run: FitRun, folder: Path) -> None:
         suspects,
         method=method_name(type(model)),
         is_trusted=model.quality().verdict != DISTRUST,
+        unreached=run.unreached(),
     )
     write_table(corrected, folder / CORRECTED_FILE)
     _write_text(folder / EVIDENCE_FILE, "".join(f"{line}\n" for line in run.evidence_lines))

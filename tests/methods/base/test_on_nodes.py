@@ -5,7 +5,7 @@ import torch
 
 import quietgraph as qg
 from quietgraph.graph import Graph
-from quietgraph.methods.base.reach import count_unreached
+from quietgraph.methods.base.reach import count_unreached, reached_nodes
 from quietgraph.testing import small_problem
 
 
@@ -29,4 +29,5 @@ def test_nodes_that_no_path_leads_to_are_counted() -> None:
     graph = Graph.from_arrays(np.ones((8, 1)), edges)
     labels = torch.full((8,), -1)
     labels[0] = labels[6] = 1
-    assert count_unreached(graph.adjacency, labels) == 3  # 3, 4 and 7
+    assert (~reached_nodes(graph.adjacency, labels)).nonzero().flatten().tolist() == [3, 4, 7]
+    assert count_unreached(graph.adjacency, labels) == 3

@@ -10,6 +10,7 @@ from quietgraph.cli.deferred import deferred
 from quietgraph.cli.options import (
     BENCHMARK,
     CORRECTED,
+    DEFAULT_SOURCE,
     FLAG,
     LARGE,
     ColumnOption,
@@ -74,7 +75,7 @@ MinutesOption: TypeAlias = Annotated[
 )
 @deferred
 def fit(  # noqa: PLR0917
-    source: SourceArgument = "digits",
+    source: SourceArgument = DEFAULT_SOURCE,
     method: Annotated[
         str | None,
         typer.Option(help="One of `quietgraph methods` \\[default: quiet]", metavar="NAME"),

@@ -24,8 +24,9 @@ _COMMAS: Final = {
 _TIMES: Final = ("", " %H:%M", " %H:%M:%S")
 _DAYS: Final = ("%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y")
 _NAMED_DAYS: Final = ("%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%B %d %Y")
+ISO: Final = "ISO8601"
 DATE_STYLES: Final = (
-    "ISO8601",
+    ISO,
     *(day + time for day in (*_DAYS, *_NAMED_DAYS) for time in _TIMES),
 )
 NUMBER_STYLES: Final = (PLAIN, "thousands", "decimal comma")

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow as pa
 import scipy.sparse
 
 from quietgraph.errors import UnknownNameError, UnreadableFileError
-from quietgraph.graph.io.cells import PLAIN, Cells, parse, read_cells
+from quietgraph.graph.io.cells import DATE_STYLES, ISO, PLAIN, Cells, parse, read_cells
 from quietgraph.graph.sparse import as_dense
 from quietgraph.types import AnyArray, Matrix, SparseMatrix
 
@@ -19,6 +20,7 @@ FEATURE_KINDS: Final = ("number", "scaled", "date", "category", "text", "vector"
 KINDS: Final = (*FEATURE_KINDS, "label", "id", "ignore")
 SCALARS: Final = ("number", "scaled", "date")
 HASHED_WORDS: Final = 2048
+_LAST_DAY: Final = datetime(2024, 12, 31, 23, 59, tzinfo=UTC)  # shows which number is the month
 _LARGEST: Final = float(np.finfo(np.float32).max)
 
 
@@ -55,8 +57,12 @@ class Column:
             return f"{self.name}: text ({len(self.values):,} hashed words)"
         if self.kind == "vector":
             return f"{self.name}: vector ({self.values[0]:,} numbers)"
-        style = f" ({self.values[0]})" if self.values and self.values[0] != PLAIN else ""
-        return f"{self.name}: {self.kind}{style}"
+        if not self.values or self.values[0] == PLAIN:
+            return f"{self.name}: {self.kind}"
+        style = str(self.values[0])
+        if style in DATE_STYLES:
+            style = f"such as {_LAST_DAY.strftime('%Y-%m-%d' if style == ISO else style)}"
+        return f"{self.name}: {self.kind} ({style})"
 
 
 def check_roles(roles: Mapping[str, str], names: Sequence[str], *, where: str) -> None:

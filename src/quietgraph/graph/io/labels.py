@@ -16,7 +16,7 @@ LABEL_NAMES: Final = ("label", "class", "y", "target")
 _WHOLE = re.compile(r"[+-]?\d+(\.0*)?")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 _CODE = re.compile(r"[+-]?0\d+")  # 007 is a name, not seven
-_FEW_LABELS = 5
+FEW_LABELS: Final = 5  # of a class, below which little can be learned of it
 _MAY_BE_UNKNOWN: Final = {
     "?", "??", "???", "-", "--", "tbd", "todo", "unknown", "unlabeled", "unlabelled", "undefined",
     "unspecified", "unassigned", "uncategorized", "uncategorised", "pending", "missing", "no label",
@@ -81,12 +81,12 @@ def _warn_of_unknown(classes: dict[str, int]) -> list[str]:
 
 
 def _warn_of_rare(classes: dict[str, int]) -> list[str]:
-    rare = [name for name, count in classes.items() if count < _FEW_LABELS]
+    rare = [name for name, count in classes.items() if count < FEW_LABELS]
     if not rare:
         return []
     shown = ", ".join(rare[:5]) + (", ..." if len(rare) > 5 else "")
     return [
-        f"{len(rare)} of {len(classes)} classes have fewer than {_FEW_LABELS} labels ({shown}): "
+        f"{len(rare)} of {len(classes)} classes have fewer than {FEW_LABELS} labels ({shown}): "
         "little can be learned of them"
     ]
 

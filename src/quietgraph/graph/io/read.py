@@ -92,7 +92,8 @@ def read_source(
     """Return what `read_graph` does, its arrays in a folder if one is given."""
     roles = dict(columns or {})
     if source is None and edges is None:
-        raise InvalidParameterError("a graph needs edges: give a source, or --edges FILE.")
+        way = "a source, or" if nodes is None else "them beside the nodes with"
+        raise InvalidParameterError(f"a graph needs edges: give {way} --edges FILE.")
     if source is not None and (nodes is not None or edges is not None):
         raise InvalidParameterError("give either a source, or nodes and edges, not both.")
     if isinstance(source, pd.DataFrame):

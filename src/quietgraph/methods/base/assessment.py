@@ -1,6 +1,5 @@
 """What a fitted model knows about its labels and itself, from predictions that did not see them."""
 
-import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,7 +25,8 @@ from quietgraph.classify.label_issues.suspects import (
     neighbour_label_fractions,
 )
 from quietgraph.classify.quality import Quality, assess_quality
-from quietgraph.classify.verdict import DISTRUST
+from quietgraph.classify.verdict import DISTRUST, OBSERVED
+from quietgraph.data.homophily import is_heterophilous
 from quietgraph.embed.scale.node_rows import node_rows
 from quietgraph.embed.scale.node_sample import sample_nodes
 from quietgraph.graph import CSR, Graph
@@ -168,6 +168,7 @@ def assess(
     task: Task,
     *,
     disagreement: float,
+    labels_are: str = OBSERVED,
 ) -> tuple[Quality, Calibration]:
     """Return the statement of quality of a fit by its out-of-fold probabilities, and calibration.
 
@@ -190,6 +191,7 @@ def assess(
         ),
         unreached=count_unreached(task.graph.adjacency, task.whole_labels()),
         hints=tuple(_hints(task.graph, task.whole_labels())),
+        labels_are=labels_are,
     )
     if found.verdict != DISTRUST:
         return found, calibration
@@ -210,7 +212,7 @@ def _hints(graph: Graph, labels: Labels) -> list[str]:
         chance = float((frequency / frequency.sum()).square().sum())
         homophily = float((labels[rows] == labels[columns])[both].double().mean())
         pairs = int(both.sum()) / 2  # every edge stands in both rows
-        if homophily < chance - 2 * math.sqrt(chance * (1 - chance) / pairs):
+        if is_heterophilous(homophily, chance, pairs):
             hints.append(
                 f"Edges join equal labels less often ({homophily:.0%}) than by chance "
                 f"({chance:.0%}): under heterophily try tedgcn."

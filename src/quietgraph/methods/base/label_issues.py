@@ -1,7 +1,6 @@
 """What a fitted model says about labels: suspects, quality, noise, from cross-fitting."""
 
 import copy
-import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -15,7 +14,6 @@ from quietgraph.annotators.next_labels import next_labels
 from quietgraph.annotators.tables import annotator_table, consensus_table, disagreement_table
 from quietgraph.classify import suspect_table
 from quietgraph.classify.calibration import Calibration
-from quietgraph.classify.label_issues.out_of_fold import FOLDS, out_of_fold
 from quietgraph.classify.label_issues.posterior import label_posterior
 from quietgraph.classify.label_issues.suspects import (
     check_columns,
@@ -23,34 +21,34 @@ from quietgraph.classify.label_issues.suspects import (
     for_notebooks,
     with_votes,
 )
-from quietgraph.classify.node_sums import fraction_differing, margin_of_nodes
 from quietgraph.classify.quality import Quality
 from quietgraph.classify.verdict import DISTRUST
 from quietgraph.data.labels import check_mask
+from quietgraph.data.observation import Observation
 from quietgraph.diagnose import Diagnosis, diagnose_embedding
 from quietgraph.methods.base.assessment import (
     Evidence,
-    asked_nodes,
     assess,
     calibrated,
     gather_evidence,
     pool_votes,
-    rows_of_labelled,
 )
 from quietgraph.methods.base.cache import Embedded, take_first_stage
 from quietgraph.methods.base.checks import solvable
+from quietgraph.methods.base.cross_fitting import cross_fit
 from quietgraph.methods.base.estimator import Estimator
+from quietgraph.methods.base.held_out_answers import VOTES, HeldOutAnswers
 from quietgraph.methods.base.labelling import beliefs_about_nodes
 from quietgraph.methods.base.task import Task
-from quietgraph.progress import stage, step_of
-from quietgraph.rng import torch_generator
-from quietgraph.types import UNKNOWN, FloatArray, Labels, Probabilities, Scores
+from quietgraph.progress import stage
+from quietgraph.types import UNKNOWN, FloatArray, Probabilities, Scores
 
 
 @dataclass(kw_only=True, eq=False)
 class LabelIssues(Estimator):
     """A fitted model that cross-fits once and keeps the result."""
 
+    observation_: Observation = field(init=False, repr=False)
     out_of_fold_: FloatArray | None = field(default=None, init=False, repr=False)
     votes_: dict[str, Tensor] | None = field(default=None, init=False, repr=False)
     evidence_: Evidence | None = field(default=None, init=False, repr=False)
@@ -168,10 +166,8 @@ class LabelIssues(Estimator):
         self._check_fitted()
         if self.quality_ is None or self.out_of_fold_ is None:
             self._check_graph_is_here()
-            task = self.task_
             with solvable(type(self).__name__):
-                found = self._out_of_fold(task)
-            return self._weigh(*found)
+                return self._assess_in(self, self.task_)
         return self.quality_
 
     def on_nodes(self, nodes: Tensor) -> Self:
@@ -189,9 +185,22 @@ class LabelIssues(Estimator):
         some.task_, some.loaded_ = task, True  # its graph is not that of its rows
         some.scores_, some.embeddings_ = self.scores_[nodes], self.embeddings_[nodes.numpy()]
         with solvable(type(self).__name__):
-            some._weigh(*self._out_of_fold(task))
+            self._assess_in(some, task)
         self.calibration_ = some.calibration_
         return some
+
+    def _assess_in(self, some: Self, task: Task) -> Quality:
+        """Fit the folds and return the quality, kept in this model or in that of some nodes.
+
+        Where annotators answered, it is that of folds which have not seen the answers.
+        """
+        quality = some._weigh(*self._out_of_fold(task))
+        if self.consensus_ is None:
+            return quality
+        answers, learn = HeldOutAnswers.of(self), self._fold_learner()
+        what = "folds without their answers"
+        found = cross_fit(self, task, lambda fold: learn(answers.teach(fold)), what=what)
+        return some._weigh_votes(answers, *found)
 
     def _weigh(self, out_of_fold: Probabilities, disagreement: float) -> Quality:
         """Keep out-of-fold probabilities and all that follows from them."""
@@ -203,6 +212,21 @@ class LabelIssues(Estimator):
             self.quality_, self.calibration_ = assess(
                 out_of_fold, evidence, self.votes_, task, disagreement=disagreement
             )
+        return self.quality_
+
+    def _weigh_votes(
+        self, answers: HeldOutAnswers, out_of_fold: Probabilities, disagreement: float
+    ) -> Quality:
+        """Keep the quality by the plain vote of annotators, and its calibration if it is bad."""
+        task, rows = answers.vote(self.task_), answers.widen(out_of_fold)
+        with stage("evidence for suspects"):
+            votes = gather_evidence(torch.from_numpy(self.embeddings_), task)
+            evidence = pool_votes(rows, votes, task, with_nearest=not self.embeddings_use_labels)
+            self.quality_, calibration = assess(
+                rows, evidence, votes, task, disagreement=disagreement, labels_are=VOTES
+            )
+        if self.quality_.verdict == DISTRUST:
+            self.calibration_ = calibration
         return self.quality_
 
     def calibrated_out_of_fold(self) -> FloatArray:
@@ -252,35 +276,8 @@ class LabelIssues(Estimator):
         return replace(found, noise_estimate=self._evidence().noise if is_assessed else None)
 
     def _out_of_fold(self, task: Task) -> tuple[Probabilities, float]:
-        """Return, for every labelled node, probabilities of a fit that did not see its label.
-
-        Also the mean fraction of the nodes without a label that these fits and the whole one
-        predict differently. Scores of every fold have the mean margin of the whole fit: another
-        penalty or number of epochs, chosen on fewer labels, changes their scale but hardly their
-        order. The task is that of the fit, or of some nodes with all labelled ones among them.
-        Of a large graph, margins and differences are those of labelled and drawn nodes.
-        """
-        fold_scores, asked = self._fold_learner(), asked_nodes(self.task_)
-        whole, unlabelled = self.scores_, self.task_.labels == UNKNOWN
-        if asked is not None:
-            whole, unlabelled = whole[asked], unlabelled[asked]
-        margin = margin_of_nodes(whole)
-        done, differ = itertools.count(), list[float]()
-
-        def learn(labels: Labels) -> Scores:
-            seen = task.spread(labels)
-            with step_of("folds for quality", next(done), FOLDS):
-                hidden = self.task_.without(seen == UNKNOWN)
-                scores = fold_scores(replace(hidden, labels=seen, asked=asked)).cpu()
-            if asked is not None and len(scores) > len(asked):  # by a method that scores all
-                scores = scores[asked]
-            if unlabelled.any():
-                differ.append(fraction_differing(scores, whole, unlabelled))
-            return rows_of_labelled(scores * (margin / margin_of_nodes(scores)), asked, task)
-
-        draws = torch_generator(task.seed, "folds")
-        found = out_of_fold(task.labels, learn, task.num_classes, generator=draws)
-        return found, sum(differ) / max(len(differ), 1)
+        """Return what `cross_fit` does, by folds that learn as the fit did."""
+        return cross_fit(self, task, self._fold_learner(), what="folds for quality")
 
     def _fold_learner(self) -> Callable[[Task], Scores]:
         """Return what fits the labels of a fold; folds share a first stage that saw no label."""

@@ -11,14 +11,16 @@ from torch import Tensor
 from quietgraph.errors import InvalidLabelsError, InvalidParameterError
 
 if TYPE_CHECKING:
-    from quietgraph.methods.base.node_classifier import NodeClassifier
+    from quietgraph.methods.base.label_issues import LabelIssues
     from quietgraph.methods.base.task import Task
 
-_POWER: Final = 4  # a consensus label of probability 0.5 counts a sixteenth of a certain one
+CONSENSUS_POWER: Final = (
+    4  # a consensus label of probability 0.5 counts a sixteenth of a certain one
+)
 
 
 def label_weights(
-    method: "NodeClassifier",
+    method: "LabelIssues",
     task: "Task",
     *,
     sample_weight: ArrayLike | None,
@@ -36,7 +38,7 @@ def label_weights(
         class_weight: `balanced`, a weight by label value (1 where one is missing), or None.
     """
     if sample_weight is None and method.consensus_ is not None and method.takes_weights:
-        sample_weight = method.consensus_.confidence**_POWER
+        sample_weight = method.consensus_.confidence**CONSENSUS_POWER
     if sample_weight is None and class_weight is None:
         return None
     if not method.takes_weights:
@@ -68,7 +70,7 @@ def _of_samples(sample_weight: object, count: int) -> Tensor:
     return torch.from_numpy(weights)
 
 
-def _of_classes(class_weight: object, method: "NodeClassifier", task: "Task") -> Tensor:
+def _of_classes(class_weight: object, method: "LabelIssues", task: "Task") -> Tensor:
     count = task.num_classes
     if class_weight is None:
         by_class = torch.ones(count, dtype=torch.float64)

@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Self
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
@@ -124,8 +125,8 @@ class NodeClassifier(LabelIssues):
         values: AnyArray = self.classes_[best]
         if abstain is None:
             return values
-        if not 0 <= abstain <= 1:
-            raise InvalidParameterError(f"abstain must lie between 0 and 1, got {abstain}.")
+        if not isinstance(abstain, int | float | np.number) or not 0 <= abstain <= 1:
+            raise InvalidParameterError(f"abstain must lie between 0 and 1, got {abstain!r}.")
         confidence = self.calibration_.probabilities(scores).max(dim=1).values.numpy()
         answers = values.astype(object)
         answers[confidence < abstain] = None

@@ -10,13 +10,18 @@ from torch import Tensor
 
 from quietgraph.embed.scale.node_rows import node_rows
 from quietgraph.graph import CSR
-from quietgraph.types import UNKNOWN, Labels
+from quietgraph.types import UNKNOWN, Labels, Mask
 
 _ENTRIES: Final = 2**24  # edges that are joined at once, some 0.5 GB
 
 
 def count_unreached(adjacency: CSR, labels: Labels) -> int:
-    """Return the number of nodes to which no path leads from a labelled node.
+    """Return the number of nodes to which no path leads from a labelled node."""
+    return int((~reached_nodes(adjacency, labels)).sum())
+
+
+def reached_nodes(adjacency: CSR, labels: Labels) -> Mask:
+    """Return the nodes to which a path leads from a labelled node, these included [nodes].
 
     Every process finds the components that its own rows join; what one process has reached is
     told to the others until nobody reaches more.
@@ -33,7 +38,7 @@ def count_unreached(adjacency: CSR, labels: Labels) -> int:
         inside[component[reached].long()] = True
         more = nodes.world.total(inside[component.long()].to(torch.int32)) > 0
         if torch.equal(more, reached):
-            return int((~reached).sum())
+            return reached
         reached = more
 
 

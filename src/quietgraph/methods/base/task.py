@@ -117,6 +117,12 @@ def make_task(observation: Observation, seed: int) -> tuple[Task, AnyArray]:
     """
     codes, known = observation.codes, observation.known
     seen, found = torch.unique(codes[known], return_inverse=True)
+    if len(seen) < 2 and observation.annotations is not None and len(observation.classes) > 1:
+        raise InvalidLabelsError(
+            f"the annotators name {len(observation.classes)} classes, but no graph and no other "
+            f"annotator supports more than one of them ({observation.classes[seen.numpy()][0]}). "
+            "Check the ids of the nodes, or ask more annotators."
+        )
     if len(seen) < 2:
         raise InvalidLabelsError(
             f"labels must have at least two classes, got {len(seen)}. Label more nodes."

@@ -1,5 +1,6 @@
 // The node that is decided on: what it says of itself, its neighbours, what the model saw.
 const MOST_LISTED = 60; // classes shown at once
+const LITTLE_DOUBT = 0.1; // probability of being wrong below which a label is hardly uncertain
 
 function put(parent, tag, text, name = "") {
   const element = document.createElement(tag);
@@ -27,7 +28,7 @@ class NodeCard {
     this.the("suggested").textContent = this.decisions.suggested(row);
     const isSame = this.decisions.observed(row) === this.decisions.suggested(row);
     this.the("change").classList.toggle("same", isSame);
-    this.the("score").textContent = `${this.data.suspects.issue[row] ? "probably wrong" : "uncertain"} (${estimate(this.data.suspects.p_wrong[row])})`;
+    this.the("score").textContent = judgement(this.data, row);
     this.the("why").textContent = explain(this.data, row);
     this.showDecision();
     this.showEvidence(row);
@@ -104,6 +105,14 @@ class NodeCard {
   }
 }
 
+/** Say in a few words how the label looks. */
+function judgement(data, row) {
+  const share = data.suspects.p_wrong[row];
+  if (!data.trusted) return "not judged";
+  if (data.suspects.issue[row]) return `probably wrong (${estimate(share)})`;
+  return `${share < LITTLE_DOUBT ? "probably right" : "uncertain"} (wrong: ${estimate(share)})`;
+}
+
 /** Say in words why a label looks wrong. */
 function explain(data, row) {
   const { points, suspects, classes } = data;
@@ -119,7 +128,7 @@ function explain(data, row) {
   const [denied, confirmed] = shares("attributes");
   let attributes = "";
   if (denied !== null) attributes = isSame ? `A classifier on the attributes alone gives ${observed} ${percent(denied)}.` : `A classifier on the attributes alone gives ${suggested} ${percent(confirmed)} and ${observed} ${percent(denied)}.`;
-  const sure = `All evidence together, this label included, gives ${suggested} ${estimate(suspects.sure[row])}.`;
+  const sure = !data.trusted ? "The model cannot judge this label." : `All evidence together, this label included, gives ${suggested} ${estimate(suspects.sure[row])}.`;
   return [sure, vote("neighbours", "labelled neighbours"), vote("nearest", "ten nearest labelled nodes"), attributes].join(" ");
 }
 

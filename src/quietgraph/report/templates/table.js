@@ -1,8 +1,8 @@
 // The suspects as a table: sorted, filtered, searched, shown a page at a time.
 const PAGE = 25;
 
-const percent = (share) => (share === null ? "none" : `${Math.round(100 * share)} %`);
-const estimate = (share) => (share > 0.99 ? "> 99 %" : share < 0.01 ? "< 1 %" : percent(share)); // never certain
+const percent = (share) => (share === null ? "none" : `${Math.round(100 * share)}\u00a0%`);
+const estimate = (share) => (share > 0.99 ? ">\u00a099\u00a0%" : share < 0.01 ? "<\u00a01\u00a0%" : percent(share)); // never certain
 
 class SuspectTable {
   constructor(data, decisions, onCurrent, onMore) {
@@ -116,8 +116,8 @@ class SuspectTable {
     put("node", points.id[row]);
     put("observed", classes[points.observed[row]]);
     put("suggested", points.observed[row] === suspects.suggested[row] ? "—" : classes[suspects.suggested[row]]);
-    put("p_wrong", estimate(suspects.p_wrong[row]));
-    element.querySelector('[data-is="meter"]').style.setProperty("--share", suspects.p_wrong[row]);
+    put("p_wrong", this.data.trusted ? estimate(suspects.p_wrong[row]) : "not known");
+    element.querySelector('[data-is="meter"]').style.setProperty("--share", this.data.trusted ? suspects.p_wrong[row] : 0);
     for (const voters of ["neighbours", "nearest"]) this.renderVotes(element, voters, row);
     if (suspects.wrong) put("wrong", suspects.wrong[row] ? "yes" : "no");
     element.classList.toggle("likely", Boolean(suspects.issue[row]));

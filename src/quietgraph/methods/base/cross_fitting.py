@@ -1,0 +1,58 @@
+"""Cross-fitting: every labelled node is predicted by a fit that did not see its label."""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from quietgraph.classify.label_issues.out_of_fold import FOLDS, out_of_fold
+from quietgraph.classify.node_sums import fraction_differing, margin_of_nodes
+from quietgraph.methods.base.assessment import asked_nodes, rows_of_labelled
+from quietgraph.methods.base.task import Task
+from quietgraph.progress import step_of
+from quietgraph.rng import torch_generator
+from quietgraph.types import UNKNOWN, Labels, Probabilities, Scores
+
+if TYPE_CHECKING:
+    from quietgraph.methods.base.label_issues import LabelIssues
+
+FoldLearner: TypeAlias = Callable[[Task], Scores]
+
+
+def cross_fit(
+    model: "LabelIssues", task: Task, fold_scores: FoldLearner, *, what: str
+) -> tuple[Probabilities, float]:
+    """Return, for every labelled node, probabilities of a fit that did not see its label.
+
+    Also the mean fraction of the nodes without a label that these fits and the whole one predict
+    differently. Scores of every fold have the mean margin of the whole fit: another penalty or
+    number of epochs, chosen on fewer labels, changes their scale but hardly their order. Of a large
+    graph, margins and differences are those of labelled and drawn nodes.
+
+    Args:
+        model: Fitted.
+        task: That of the fit, or of some nodes with all labelled ones among them.
+        fold_scores: Fits the labels of a fold.
+        what: Name of this work, for progress.
+    """
+    asked = asked_nodes(model.task_)
+    whole, unlabelled = model.scores_, model.task_.labels == UNKNOWN
+    if asked is not None:
+        whole, unlabelled = whole[asked], unlabelled[asked]
+    margin = margin_of_nodes(whole)
+    done, differ = itertools.count(), list[float]()
+
+    def learn(labels: Labels) -> Scores:
+        seen = task.spread(labels)
+        with step_of(what, next(done), FOLDS):
+            hidden = model.task_.without(seen == UNKNOWN)
+            scores = fold_scores(replace(hidden, labels=seen, asked=asked)).cpu()
+        if asked is not None and len(scores) > len(asked):  # by a method that scores all
+            scores = scores[asked]
+        if unlabelled.any():
+            differ.append(fraction_differing(scores, whole, unlabelled))
+        return rows_of_labelled(scores * (margin / margin_of_nodes(scores)), asked, task)
+
+    draws = torch_generator(task.seed, "folds")
+    found = out_of_fold(task.labels, learn, task.num_classes, generator=draws)
+    return found, sum(differ) / max(len(differ), 1)
