@@ -5,6 +5,7 @@ from typing import NamedTuple
 import torch
 
 from quietgraph.data.observation import Observation
+from quietgraph.types import UNKNOWN
 
 
 class Homophily(NamedTuple):
@@ -17,8 +18,10 @@ class Homophily(NamedTuple):
 
 def measure_homophily(observation: Observation) -> Homophily:
     """Return the homophily of a graph under its observed labels."""
-    ends = observation.codes[observation.graph.edge_index]
-    ends = ends[:, (ends >= 0).all(dim=0)]
+    codes, known = observation.codes, observation.known.nonzero().squeeze(1)
+    near = observation.graph.adjacency.take_rows(known)  # edges of labelled nodes are enough
+    ends = torch.stack([codes[known][near.rows], codes[near.columns.long()]])
+    ends = ends[:, ends[1] != UNKNOWN]
     fractions = torch.bincount(ends.reshape(-1)).double() / ends.numel()
     observed = (ends[0] == ends[1]).double().mean()
     by_chance = fractions.square().sum() if ends.numel() else torch.nan

@@ -34,7 +34,7 @@ class BlockOperator:
 
     def __init__(self, adjacency: CSR, *, block: int | None = None) -> None:
         self.adjacency, self.nodes = adjacency, node_rows(adjacency.shape[0], block)
-        self.scale = self.nodes.numbers(self._degree).rsqrt()
+        self.scale = self.nodes.numbers(lambda rows: self._degree(rows).rsqrt())
 
     def _degree(self, rows: slice) -> Tensor:
         part = _slice_rows(self.adjacency, rows)
@@ -49,10 +49,12 @@ class BlockOperator:
             dense: One row per node [nodes, dim].
             weight: Counts each row of `dense` by a factor [nodes].
         """
-        scale = self.scale if weight is None else self.scale * weight
         part = _slice_rows(self.adjacency, rows)
-        values = part.values * scale[part.columns.long()]
-        around = multiply(part.with_values(values), dense) + scale[rows, None] * dense[rows]
+        near = part.columns.long()
+        scale, own = self.scale[near], self.scale[rows]
+        if weight is not None:
+            scale, own = scale * weight[near], own * weight[rows]
+        around = multiply(part.with_values(part.values * scale), dense) + own[:, None] * dense[rows]
         return self.scale[rows, None] * around
 
     def spread(self, dense: Tensor) -> Tensor:

@@ -78,7 +78,9 @@ def _mix_by_rows(
     start = operator.nodes.fill(
         "hop", lambda some: rows[some] if scale is None else rows[some] * scale[some, None]
     )
-    around = None if symmetric else operator.scale.reciprocal()  # S is P = D^-1/2 S D^1/2
+    around = None  # S is P = D^-1/2 S D^1/2 otherwise
+    if not symmetric:
+        around = operator.nodes.numbers(lambda some: operator.scale[some].reciprocal())
     mixed, last = start, weights[-1]
     for weight in reversed(weights[:-1]):
 

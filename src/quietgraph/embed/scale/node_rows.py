@@ -71,12 +71,7 @@ class NodeRows:
 
     def numbers(self, compute: Callable[[slice], Tensor]) -> Tensor:
         """Return one number per node, of which a function gives those of a range [nodes]."""
-        found = torch.cat([compute(rows) for rows in self.blocks()])
-        if self.world.size == 1:
-            return found
-        every = found.new_zeros(self.count)
-        every[self.own] = found
-        return self.world.total(every)
+        return torch.cat([compute(rows) for rows in self.blocks()])
 
     def sum(self, compute: Callable[[slice], Tensor]) -> Tensor:
         """Return the sum over all nodes of what a function gives for ranges of rows."""
@@ -135,6 +130,10 @@ class SharedRows(NodeRows):
             for rows in self.blocks():
                 self._write(file, rows, compute(rows))
         return self._map(path)
+
+    def numbers(self, compute: Callable[[slice], Tensor]) -> Tensor:
+        """Return one number per node, mapped from a file [nodes]."""
+        return self.fill("numbers", lambda rows: compute(rows)[:, None]).squeeze(1)
 
     def once(self, name: str, key: str, compute: Callable[[], Tensor]) -> Tensor:
         """Return what `compute` fills, which is kept under a key for a restart."""

@@ -261,17 +261,15 @@ class LabelIssues(Estimator):
         Of a large graph, margins and differences are those of labelled and drawn nodes.
         """
         fold_scores, asked = self._fold_learner(), asked_nodes(self.task_)
-        whole, unlabelled = self.scores_, self.task_.labels == UNKNOWN
-        if asked is not None:
-            whole, unlabelled = whole[asked], unlabelled[asked]
+        few = slice(None) if asked is None else asked
+        whole, unlabelled = self.scores_[few], self.task_.labels[few] == UNKNOWN
         margin = margin_of_nodes(whole)
         done, differ = itertools.count(), list[float]()
 
         def learn(labels: Labels) -> Scores:
-            seen = task.spread(labels)
+            hidden = self.task_.seeing(task.spread(labels))
             with step_of("folds for quality", next(done), FOLDS):
-                hidden = self.task_.without(seen == UNKNOWN)
-                scores = fold_scores(replace(hidden, labels=seen, asked=asked)).cpu()
+                scores = fold_scores(replace(hidden, asked=asked)).cpu()
             if asked is not None and len(scores) > len(asked):  # by a method that scores all
                 scores = scores[asked]
             if unlabelled.any():
