@@ -124,7 +124,9 @@ def _plain_ids(ids: AnyArray) -> AnyArray:
     """Return ids as whole numbers where all are, as texts elsewhere [nodes]."""
     if ids.dtype.kind in "iU":
         return ids
-    whole = all(type(value) is int and abs(value) < 2**63 for value in ids)
+    kinds = (int, np.integer)
+    whole = all(isinstance(value, kinds) and abs(int(value)) < 2**63 for value in ids)
+    whole = whole and not any(isinstance(value, bool) for value in ids)
     return ids.astype(np.int64 if whole else str)
 
 
