@@ -116,9 +116,14 @@ class SharedRows(NodeRows):
 
     @property
     def own(self) -> slice:
-        """The rows that this process computes, which start on a page of the file."""
+        """The rows that this process computes, which start on a page of the file.
+
+        Of many rows at a multiple of a block, so that all blocks are those of one process: products
+        of other blocks round otherwise.
+        """
         size, rank = self.world.size, self.world.rank
-        step = _PAGE if self.count >= 4 * _PAGE * size else 1
+        fits = (step for step in (self.block or BLOCK, _PAGE) if self.count >= 4 * step * size)
+        step = next(fits, 1)
         pages = -(-self.count // step)
         ends = (pages * rank // size * step, pages * (rank + 1) // size * step)
         return slice(*(min(end, self.count) for end in ends))
