@@ -41,7 +41,7 @@ from quietgraph.embed.scale.node_rows import node_rows
 from quietgraph.graph import block_model
 from quietgraph.graph.io import memory_mapped
 from quietgraph.methods.base import reach
-from quietgraph.methods.base.task import Task, make_task
+from quietgraph.methods.base.task import make_task
 from quietgraph.methods.low_rank.classifier_rows import classifier_rows, linear_scores, mean_row
 from quietgraph.methods.low_rank.encoder import new_encoder
 from quietgraph.report.shared_rows import read_predictions, write_rows
@@ -175,17 +175,16 @@ def use_small_blocks() -> None:
     reach._ENTRIES = 2**14
 
 
-def measure_numbers(source: Path, folder: Path) -> list[dict[str, object]]:
+def measure_numbers(nodes: int, folder: Path) -> list[dict[str, object]]:
     """Do what a fit does with numbers per node, without training and rows; return bytes a node."""
     watch, world = Watch(), current_world()
     use_small_blocks()
     few = pa.table({"node": np.arange(2**14), "predicted": ["a"] * 2**14})
     pq.write_table(few, pa.BufferOutputStream())  # what Arrow takes once is not per node
-    nodes = int(json.loads((source / "meta.json").read_text())["nodes"])
     model = qg.GCLLRAttention()
     with use_checkpoints(Checkpoints(folder)):
         with watch.step("graph, ids and labels read", nodes):
-            observed = load(source)
+            observed = load(folder / "graph")
         with watch.step("labels as a method takes them", nodes):
             model.task_, model.classes_ = make_task(observed, 0)
         with watch.step("graph cut in partitions", nodes):
@@ -195,13 +194,13 @@ def measure_numbers(source: Path, folder: Path) -> list[dict[str, object]]:
         with watch.step("degrees", nodes):
             operator = BlockOperator(observed.graph.adjacency)
         model.scores_ = node_rows(nodes).fill(
-            "s", lambda rows: torch.rand(rows.stop - rows.start, 10)
+            "s", lambda rows: torch.rand(len(range(nodes)[rows]), 10)
         )
         model.embeddings_ = model.scores_.numpy()
         model.calibration_ = Calibration()
         known = observed.known.nonzero().squeeze(1)
         with watch.step("labels hidden for folds", nodes):
-            model._fold_learner = lambda: _score_asked  # type: ignore[method-assign]
+            model._fold_learner = lambda: lambda task: torch.rand(len(task.asked), 10)
             model._out_of_fold(model.task_.on(known))
         with watch.step("nodes that no label reaches", nodes):
             reach.count_unreached(observed.graph.adjacency, model.task_.labels)
@@ -211,18 +210,14 @@ def measure_numbers(source: Path, folder: Path) -> list[dict[str, object]]:
     return watch.rows
 
 
-def _score_asked(task: Task) -> torch.Tensor:
-    return torch.rand(len(task.asked), task.num_classes)
-
-
 def show_numbers(options: argparse.Namespace) -> None:
     print("| step | bytes a node left | bytes a node at most |\n|---|---|---|")
-    folder = options.folder or Path(tempfile.mkdtemp(prefix="quietgraph-ranks-"))
-    graph = folder / "graph"
-    graph = graph if graph.exists() else make_folder(options.nodes, folder, features=4, degree=4.0)
+    folder = options.folder
+    if not (folder / "graph").exists():
+        make_folder(options.nodes, folder, features=4, degree=4.0)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     command += [f"--nproc-per-node={options.workers}", __file__, "--numbers", "--inside"]
-    command += ["--folder", str(folder)]
+    command += ["--nodes", str(options.nodes), "--folder", str(folder)]
     # Freed memory goes back at once, so that what is held is what is needed.
     own = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=own)
@@ -237,7 +232,7 @@ def show_numbers(options: argparse.Namespace) -> None:
 def show_rows(options: argparse.Namespace) -> None:
     print("| processes | process | own MB | mapped MB | processor s | sum of scores |")
     print("|---|---|---|---|---|---|")
-    folder = options.folder or Path(tempfile.mkdtemp(prefix="quietgraph-ranks-"))
+    folder = options.folder
     for count in (1, options.workers):
         command = [sys.executable]
         if count > 1:
@@ -263,25 +258,22 @@ def main() -> None:
     parser.add_argument("--numbers", action="store_true", help="what is held of each node")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    options.folder = options.folder or Path(tempfile.mkdtemp(prefix="quietgraph-ranks-"))
     if options.inside:
         torch.set_num_threads(1)
+        measure = measure_numbers if options.numbers else measure_rows
         with join_world() if "RANK" in os.environ else nullcontext():
-            graph = options.folder / "graph"
-            found = (
-                measure_numbers(graph, options.folder)
-                if options.numbers
-                else measure_rows(options.nodes, options.folder)
-            )
-            print(json.dumps(found), flush=True)
-        return
-    if options.numbers:
+            print(json.dumps(measure(options.nodes, options.folder)), flush=True)
+    elif options.numbers:
         show_numbers(options)
-        return
-    if options.rows_only:
+    elif options.rows_only:
         show_rows(options)
-        return
-    folder = options.folder or Path(tempfile.mkdtemp(prefix="quietgraph-ranks-"))
-    graph = folder / "graph"
+    else:
+        show_fit(options)
+
+
+def show_fit(options: argparse.Namespace) -> None:
+    folder, graph = options.folder, options.folder / "graph"
     graph = graph if graph.exists() else make_folder(options.nodes, folder)
     words = ["fit", str(graph), "--method", "gcl-lr-attention", "--threads", "1"]
     words += [part for pair in SETTINGS.items() for part in ("--set", "{}={}".format(*pair))]

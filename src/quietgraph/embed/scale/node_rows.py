@@ -118,12 +118,12 @@ class SharedRows(NodeRows):
     def own(self) -> slice:
         """The rows that this process computes, which start on a page of the file.
 
-        Of many rows at a multiple of a block, so that all blocks are those of one process: products
-        of other blocks round otherwise.
+        Of two blocks a process and more, at a multiple of a block, so that all blocks are those of
+        one process: products of other blocks round otherwise.
         """
-        size, rank = self.world.size, self.world.rank
-        fits = (step for step in (self.block or BLOCK, _PAGE) if self.count >= 4 * step * size)
-        step = next(fits, 1)
+        size, rank, block = self.world.size, self.world.rank, self.block or BLOCK
+        step = _PAGE if self.count >= 4 * _PAGE * size else 1
+        step = block if self.count > (2 * size - 1) * block else step
         pages = -(-self.count // step)
         ends = (pages * rank // size * step, pages * (rank + 1) // size * step)
         return slice(*(min(end, self.count) for end in ends))
