@@ -47,26 +47,28 @@ class Cluster:
         return 2 * self.edges + self.nodes
 
     def disk_gb(self) -> float:
-        """Folder: features, columns of both directions, row pointer, labels."""
-        return (4 * self.nodes * self.features + 4 * 2 * self.edges + 16 * self.nodes) / 1e9
+        """Folder: features, columns of both directions, row pointer, labels, ids."""
+        return (4 * self.nodes * self.features + 4 * 2 * self.edges + 24 * self.nodes) / 1e9
 
     def per_node_gb(self) -> float:
-        """Numbers per node that every machine holds: ids, labels, masks, plan, degrees, reach.
+        """Numbers per node that a machine holds at most, as `ranks.py --numbers` measures them.
 
-        Ids and label values are Python objects (48 bytes), codes and plan 8 bytes each, four masks
-        1 byte each, partition, degree and component 4 bytes each.
+        Two masks stay (2 bytes). Beside them are, one after the other: masks while labels are read
+        (8 bytes), the partition of each node while the graph is cut (4), the component of each
+        node while unreached ones are counted (7). All else is mapped.
         """
-        return (48 + 2 * 8 + 4 + 3 * 4) * self.nodes / 1e9
+        return 13 * self.nodes / 1e9
 
     def training_gb(self) -> float:
         """Memory of a machine in training, at most.
 
         An entry of its parts takes 24 bytes (column, weight, row and edge number); that all
         edges lie inside parts is the worst case. A step holds twelve matrices [n, d]. Features are
-        mapped and need room only as far as there is some.
+        mapped and need room only as far as there is some. A node of its parts is listed in 4 bytes.
         """
         step = 12 * 4 * self.part_nodes * self.dim
-        return (24 * self.entries / self.machines + step) / 1e9 + self.per_node_gb()
+        own = (24 * self.entries + 4 * self.nodes) / self.machines
+        return (own + step) / 1e9 + self.per_node_gb()
 
     def rows_gb(self) -> float:
         """Memory of a machine while it embeds, classifies and writes its rows.

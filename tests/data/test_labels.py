@@ -7,6 +7,7 @@ import torch
 
 from quietgraph.data.labels import encode_labels
 from quietgraph.errors import InvalidLabelsError, InvalidParameterError, UnknownNameError
+from quietgraph.graph.io.result import CodedLabels
 from quietgraph.methods import get_method
 from quietgraph.testing import small_problem
 
@@ -100,3 +101,27 @@ def test_unknown_names_offer_the_nearest() -> None:
         get_method("gcl-lr")
     with pytest.raises(UnknownNameError, match="Did you mean 'rank_ratio'"):
         get_method("gcl-lrr")().set_params(rank_ration=0.1)
+
+
+@pytest.mark.parametrize("classes", [["a", "b", "c"], [3, 1, 2], ["b", "a", "unused"], [-1, 4, 7]])
+def test_codes_of_a_mapped_folder_give_the_codes_of_their_values(classes) -> None:
+    codes = np.random.default_rng(0).integers(-1, 2 if "unused" in classes else 3, size=50)
+    labels = CodedLabels(codes, classes)
+    assert labels[:].tolist() == labels.tolist() == list(labels)
+    found, names = encode_labels(labels, 50)
+    expected, wanted = encode_labels(np.asarray(labels), 50)
+    assert torch.equal(found, expected)
+    assert names.tolist() == wanted.tolist()
+    assert names.dtype == wanted.dtype
+
+
+def test_codes_that_are_in_order_are_not_copied() -> None:
+    codes = np.array([0, -1, 1, 1, 0])
+    found, _ = encode_labels(CodedLabels(codes, ["a", "b"]), 5)
+    assert found.numpy().ctypes.data == codes.ctypes.data
+
+
+@pytest.mark.parametrize("codes", [[-1, -1], [0, -1], [0, 0]])
+def test_too_few_codes_are_refused_like_values(codes) -> None:
+    with pytest.raises(InvalidLabelsError, match=r"no node has a label|at least two classes"):
+        encode_labels(CodedLabels(np.array(codes), ["a", "b"]), 2)

@@ -14,19 +14,23 @@ import torch
 
 import quietgraph as qg
 from command_line import run_main
+from quietgraph.classify import smoothing
 from quietgraph.data.noise_setting import parse_noise
 from quietgraph.data.observation import Observation, observe
-from quietgraph.embed.scale import node_sample
+from quietgraph.embed.scale import node_rows, node_sample
 from quietgraph.embed.scale.checkpoint import Checkpoints, use_checkpoints
 from quietgraph.embed.scale.distributed import join_world
 from quietgraph.errors import UnreadableFileError
 from quietgraph.methods import NodeClassifier
+from quietgraph.methods.low_rank import encoder, large_features
+from quietgraph.methods.quiet import features
 from quietgraph.report import shared_rows
 from quietgraph.report.fit_run import FitRun
 from quietgraph.report.shared_rows import read_predictions
 from quietgraph.report.write_run import write_run
 
 NODES, LABELLED = 300, 90
+IN_BLOCKS = "quiet in blocks"  # as above 50,000 nodes
 SAMPLE = 150  # nodes that folds score beside the labelled ones, as on a large graph
 
 
@@ -39,7 +43,18 @@ def problem() -> Observation:
     return observe(drawn.graph, labels)
 
 
+def limits(method: str) -> list[tuple[object, str, int]]:
+    """Return the limits of size under which this small graph is worked on as a large one is."""
+    found: list[tuple[object, str, int]] = [(node_sample, "MOST_NODES", SAMPLE)]
+    if method == IN_BLOCKS:
+        found += [(features, "_WHOLE_UP_TO", 100), (large_features, "LARGE", 100)]
+        found += [(smoothing, "WHOLE_UP_TO", 100), (encoder, "WHOLE_UP_TO", 100)]
+        found += [(node_rows, "BLOCK", 30)]  # of which each process has several
+    return found
+
+
 def fitted(observation: Observation, method: str) -> NodeClassifier:
+    method = "quiet" if method == IN_BLOCKS else method
     quick = {"epochs": 12, "partitioner": "streaming"}
     if method != "quiet":
         quick |= {"warm_up": 4, "hidden": 16, "dim": 16}
@@ -68,13 +83,19 @@ def take_part(rank: int, port: int, folder: str, method: str) -> None:
     os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2"}
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     shared_rows.WHOLE_REPORT_UP_TO, shared_rows._DRAWN = 200, 80
-    node_sample.MOST_NODES = SAMPLE
+    for module, name, value in limits(method):
+        setattr(module, name, value)
     with join_world(), use_checkpoints(Checkpoints(Path(folder) / "kept")):
         write(problem(), method, Path(folder) / "run")
 
 
 @pytest.fixture(
-    scope="module", params=["gcl-lr-attention", pytest.param("quiet", marks=pytest.mark.slow)]
+    scope="module",
+    params=[
+        "gcl-lr-attention",
+        pytest.param("quiet", marks=pytest.mark.slow),
+        pytest.param(IN_BLOCKS, marks=pytest.mark.slow),
+    ],
 )
 def method(request) -> str:
     return request.param
@@ -99,7 +120,8 @@ def run_folder(tmp_path_factory, method: str) -> Path:
 @pytest.fixture(scope="module")
 def alone(method: str) -> NodeClassifier:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(node_sample, "MOST_NODES", SAMPLE)
+        for limit in limits(method):
+            patch.setattr(*limit)
         model = fitted(problem(), method)
         model.quality()
     return model
@@ -109,7 +131,8 @@ def tolerance(method: str) -> float:
     """Return how far numbers of two processes and of one may lie apart.
 
     Sums of two processes differ from those of one in the last digits of single precision.
-    Logistic regressions and perceptrons of `quiet`, which end by a tolerance, raise that.
+    Logistic regressions of `quiet`, which end by a tolerance, raise that; in blocks, one process
+    computes as several do.
     """
     return 1e-3 if method == "quiet" else 1e-5
 

@@ -24,5 +24,8 @@ def stratified_folds(labels: Labels, count: int, *, generator: torch.Generator) 
 
 def hold_out(labels: Labels, *, seed: int) -> Mask:
     """Return a stratified fifth of the labelled nodes, at least one and never all [nodes] bool."""
-    folds = stratified_folds(labels, HELD_OUT, generator=torch_generator(seed, "hold out"))
-    return (folds == 0) & (folds > 0).any()
+    known, draws = (labels != UNKNOWN).nonzero().squeeze(1), torch_generator(seed, "hold out")
+    folds = stratified_folds(labels[known], HELD_OUT, generator=draws)
+    held_out = torch.zeros(len(labels), dtype=torch.bool, device=labels.device)
+    held_out[known[(folds == 0) & (folds > 0).any()]] = True
+    return held_out

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 import torch
 
 from quietgraph.data.observation import Observation
+from quietgraph.types import UNKNOWN
 
 _ERRORS: Final = 3  # standard errors that chance may explain
 
@@ -38,8 +39,10 @@ def is_heterophilous(observed: float, by_chance: float, edges: float) -> bool:
 
 def measure_homophily(observation: Observation) -> Homophily:
     """Return the homophily of a graph under its observed labels."""
-    ends = observation.codes[observation.graph.edge_index]
-    ends = ends[:, (ends >= 0).all(dim=0)]
+    codes, known = observation.codes, observation.known.nonzero().squeeze(1)
+    near = observation.graph.adjacency.take_rows(known)  # edges of labelled nodes are enough
+    ends = torch.stack([codes[known][near.rows], codes[near.columns.long()]])
+    ends = ends[:, ends[1] != UNKNOWN]
     fractions = torch.bincount(ends.reshape(-1)).double() / ends.numel()
     observed = (ends[0] == ends[1]).double().mean()
     by_chance = fractions.square().sum() if ends.numel() else torch.nan

@@ -12,8 +12,10 @@ from quietgraph.data.label_values import check_kinds, label_array
 from quietgraph.errors import InvalidLabelsError
 from quietgraph.graph.from_pyg import is_hetero
 from quietgraph.graph.hetero import target_type
+from quietgraph.graph.io.result import CodedLabels
 from quietgraph.types import UNKNOWN, AnyArray, Labels, Mask
 
+_AT_ONCE = 2**22  # labels counted at a time
 _MIXTURE = (
     "labels must be all numbers or all texts (or all dates, bytes or tuples), got a mixture. "
     "Convert them to one type."
@@ -22,19 +24,43 @@ _MIXTURE = (
 
 def encode_labels(labels: object, num_nodes: int) -> tuple[Labels, AnyArray]:
     """Return class codes [nodes] and the sorted label values; -1, None and NaN are unknown."""
+    if isinstance(labels, CodedLabels) and len(labels) == num_nodes:
+        return _encode_coded(labels)
     values, known = known_labels(labels, num_nodes)
-    if not known.any():
+    classes, found = _checked_classes(list(values[known]))
+    codes = torch.full((num_nodes,), UNKNOWN, dtype=torch.int64)
+    codes[torch.from_numpy(known)] = torch.from_numpy(found)
+    return codes, classes
+
+
+def _encode_coded(labels: CodedLabels) -> tuple[Labels, AnyArray]:
+    """Return the same of labels that have codes; where these are in order, mapped as they are."""
+    size = len(labels.classes)
+    counts = np.zeros(size + 1, dtype=np.int64)  # unknown ones first
+    for start in range(0, len(labels), _AT_ONCE):
+        counts += np.bincount(labels.codes[start : start + _AT_ONCE] + 1, minlength=size + 1)
+    values = [value for value, count in zip(labels.classes, counts[1:], strict=True) if count]
+    classes, found = _checked_classes([value for value in values if not _is_minus_one(value)])
+    table = np.full(size + 1, UNKNOWN, dtype=np.int64)  # -1 is the last one
+    is_class = [not _is_minus_one(value) for value in labels.classes]
+    table[:-1][is_class & (counts[1:] > 0)] = found
+    if np.array_equal(table[:-1], np.arange(size)):
+        return torch.from_numpy(labels.codes), classes
+    return torch.from_numpy(table[labels.codes]), classes
+
+
+def _checked_classes(values: list[Any]) -> tuple[AnyArray, AnyArray]:
+    """Return the different values in order, and the place of each value among them [values]."""
+    if not values:
         raise InvalidLabelsError("no node has a label. Give labels to some nodes of each class.")
-    classes, found = _sorted_classes(list(values[known]))
+    classes, found = _sorted_classes(values)
     check_kinds(classes)
     if len(classes) < 2:
         raise InvalidLabelsError(
             f"labels must have at least two classes, got only '{classes[0]}'. "
             "Label some nodes of another class."
         )
-    codes = torch.full((num_nodes,), UNKNOWN, dtype=torch.int64)
-    codes[torch.from_numpy(known)] = torch.from_numpy(found)
-    return codes, classes
+    return classes, found
 
 
 def known_labels(labels: object, num_nodes: int) -> tuple[AnyArray, Any]:

@@ -16,6 +16,7 @@ from quietgraph.data.observation import GraphLike, Observation, observe, observe
 from quietgraph.errors import InvalidLabelsError, InvalidParameterError, nearest_name
 from quietgraph.graph.io import ReadGraph, read_graph
 from quietgraph.graph.io.read import LABEL_NAMES, SUFFIXES, TABLE_ENDINGS, ReadOptions
+from quietgraph.graph.io.result import CodedLabels
 
 
 def load(
@@ -162,4 +163,6 @@ def _without_labels(path: Path, read: ReadGraph) -> str:
 
 
 def _has_labels(labels: object) -> bool:
+    if isinstance(labels, CodedLabels):
+        return bool(labels.codes.max() >= 0)
     return labels is not None and not pd.isna(np.asarray(labels, dtype=object)).all()

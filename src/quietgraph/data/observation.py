@@ -11,7 +11,7 @@ from quietgraph.data.annotation_tables import read_annotations
 from quietgraph.data.annotations import Annotations, AnnotationsLike, one_annotator
 from quietgraph.data.folds import hold_out
 from quietgraph.data.labels import check_mask, encode_labels, labels_of_pyg
-from quietgraph.data.splits import Split, split_labelled
+from quietgraph.data.splits import Split, no_node, split_labelled
 from quietgraph.errors import InvalidLabelsError
 from quietgraph.graph import Graph
 from quietgraph.graph.io import Corrections, Encoding, Understood
@@ -64,7 +64,7 @@ class Observation:
         if self.node_ids is None:
             object.__setattr__(self, "node_ids", np.arange(nodes))
         if self.verified is None:
-            object.__setattr__(self, "verified", torch.zeros(nodes, dtype=torch.bool))
+            object.__setattr__(self, "verified", no_node(self.split.train))
         lengths = {
             "codes": len(self.codes),
             "split": len(self.split.train),

@@ -45,7 +45,7 @@ def train_embeddings(
     checkpoints, recovery = active_checkpoints(), None
     score = trainer.score if settings.held_out > 0 else None
     if checkpoints is not None and score is None:
-        facts = {"graph": graph.fingerprint, "partitions": len(plan.partitions)}
+        facts = {"graph": graph.fingerprint, "partitions": len(plan.sizes)}
         key = content_key({**(about or {}), **facts})
         recovery = Recovery(checkpoints, key, trainer.state, trainer.restore, plan.per_step)
     return train(

@@ -132,7 +132,8 @@ class CSR:
 
     def take_rows(self, rows: Tensor) -> "CSR":
         """Return the matrix of these rows, in this order [rows, columns]."""
-        starts, counts = self.row_pointer[rows].long(), self.row_counts[rows]
+        starts = self.row_pointer[rows].long()
+        counts = self.row_pointer[rows + 1].long() - starts
         pointer = torch.zeros(len(rows) + 1, dtype=torch.int64, device=rows.device)
         pointer[1:] = counts.cumsum(0)
         shift = torch.repeat_interleave(starts - pointer[:-1], counts)

@@ -21,8 +21,15 @@ def test_ranges_cover_all_rows_once_and_none_is_empty(count: int, size: int) -> 
 
 
 def test_blocks_stay_within_the_rows_of_a_process() -> None:
-    rows = SharedRows(100, 30, World(1, 2))
-    assert list(rows.blocks()) == [slice(50, 80), slice(80, 100)]
+    rows = SharedRows(80, 30, World(1, 2))
+    assert list(rows.blocks()) == [slice(40, 70), slice(70, 80)]
+
+
+@pytest.mark.parametrize(("count", "size"), [(100, 2), (1_000, 3), (181, 3)])
+def test_blocks_of_several_processes_are_those_of_one(count: int, size: int) -> None:
+    blocks = [list(SharedRows(count, 30, World(rank, size)).blocks()) for rank in range(size)]
+    assert [one for several in blocks for one in several] == list(NodeRows(count, 30).blocks())
+    assert max(map(len, blocks)) <= min(map(len, blocks)) + 1
 
 
 def test_sums_and_matrices_of_one_process_are_those_of_all_rows(tmp_path) -> None:

@@ -22,7 +22,9 @@ from quietgraph.embed import (
     train_embeddings,
 )
 from quietgraph.embed.contrast_trainer import ContrastTrainer
+from quietgraph.embed.scale import partitions
 from quietgraph.embed.scale.block_inference import encode_in_blocks
+from quietgraph.embed.scale.distributed import World
 from quietgraph.embed.scale.partitions import (
     choose_partitioner,
     count_partitions,
@@ -130,8 +132,8 @@ def test_the_total_gram_matrix_is_that_of_all_partitions() -> None:
     trainer.losses(8)
     rows = []
     with torch.no_grad():
-        for nodes in plan.partitions:
-            inside = induced_graph(graph, nodes)
+        for part in plan.ours():
+            inside = induced_graph(graph, plan.nodes(part))
             features = normalise_rows(inside.features, "l2")
             rows.append(F.normalize(encode(encoder, inside, features), dim=1))
     unit = torch.cat(rows)
@@ -178,7 +180,23 @@ def test_partitions_are_of_nearly_equal_size_and_hold_every_node(way: str) -> No
     assert sizes.sum() == 400
     assert sizes.min() > 60
     plan = plan_of(graph, 5)
-    assert torch.equal(torch.cat(plan.partitions).sort().values, torch.arange(400))
+    held = torch.cat([plan.nodes(part) for part in plan.ours()])
+    assert torch.equal(held.sort().values, torch.arange(400))
+
+
+def test_processes_list_the_nodes_of_their_own_partitions_alone(monkeypatch) -> None:
+    graph = make_graph(400)
+    owner = cut_nodes(graph.adjacency, 6, seed=0)
+    monkeypatch.setattr(partitions, "_AT_ONCE", 70)  # blocks that end inside a partition
+    alone = make_plan(graph, 6, per_step=2, seed=0)
+    for rank in range(2):
+        plan = make_plan(graph, 6, per_step=2, world=World(rank, 2), seed=0, partitioner="random")
+        assert plan.sizes == make_plan(graph, 6, per_step=2, seed=0, partitioner="random").sizes
+        assert list(plan.partitions) == plan.ours()
+    for part in range(6):
+        expected = (owner == part).nonzero().squeeze(1)
+        assert torch.equal(alone.nodes(part), expected)
+        assert alone.sizes[part] == len(expected)
 
 
 @pytest.mark.parametrize("way", ["metis", "streaming"])

@@ -26,3 +26,18 @@ def test_blocks_of_rows_count_what_the_whole_graph_counts(
     component = connected_components(joined, directed=False)[1]
     reached = np.isin(component, component[(labels >= 0).numpy()])
     assert count_unreached(graph.adjacency, labels) == int((~reached).sum())
+
+
+@pytest.mark.parametrize("shape", ["path", "mixed path", "star", "last is the hub"])
+def test_long_paths_and_stars_are_one_component(shape: str) -> None:
+    size, line = 3_000, np.arange(2_999)
+    hub = 0 if shape == "star" else size - 1
+    edges = np.stack([line, line + 1])
+    if shape == "mixed path":
+        edges = np.random.default_rng(0).permutation(size)[edges]
+    if "path" not in shape:
+        edges = np.stack([np.full(size - 1, hub), np.delete(np.arange(size), hub)])
+    graph = Graph.from_arrays(np.ones((size + 1, 1)), edges)  # and one node alone
+    labels = torch.full((size + 1,), -1)
+    labels[7] = 0
+    assert count_unreached(graph.adjacency, labels) == 1

@@ -34,10 +34,10 @@ class BlockOperator:
 
     def __init__(self, adjacency: CSR, *, block: int | None = None) -> None:
         self.adjacency, self.nodes = adjacency, node_rows(adjacency.shape[0], block)
-        self.scale = self.nodes.numbers(self._degree).rsqrt()
+        self.scale = self.nodes.numbers(lambda rows: self._degree(rows).rsqrt())
 
     def _degree(self, rows: slice) -> Tensor:
-        part = _slice_rows(self.adjacency, rows)
+        part = slice_rows(self.adjacency, rows)
         degree = torch.ones(part.shape[0], device=part.values.device)  # the self-loop
         return degree.index_add_(0, part.rows, part.values)
 
@@ -49,10 +49,12 @@ class BlockOperator:
             dense: One row per node [nodes, dim].
             weight: Counts each row of `dense` by a factor [nodes].
         """
-        scale = self.scale if weight is None else self.scale * weight
-        part = _slice_rows(self.adjacency, rows)
-        values = part.values * scale[part.columns.long()]
-        around = multiply(part.with_values(values), dense) + scale[rows, None] * dense[rows]
+        part = slice_rows(self.adjacency, rows)
+        near = part.columns.long()
+        scale, own = self.scale[near], self.scale[rows]
+        if weight is not None:
+            scale, own = scale * weight[near], own * weight[rows]
+        around = multiply(part.with_values(part.values * scale), dense) + own[:, None] * dense[rows]
         return self.scale[rows, None] * around
 
     def spread(self, dense: Tensor) -> Tensor:
@@ -156,7 +158,7 @@ def project_in_blocks(
 
 def feature_rows(features: Features, rows: slice) -> Features:
     """Return a range of feature rows [rows, features]."""
-    return _slice_rows(features, rows) if isinstance(features, CSR) else features[rows]
+    return slice_rows(features, rows) if isinstance(features, CSR) else features[rows]
 
 
 def feature_blocks(features: Features, block: int | None = None) -> Iterator[Features]:
@@ -191,7 +193,7 @@ def _inverse_lengths(features: Tensor, norm: str) -> Callable[[slice], Tensor]:
     return compute
 
 
-def _slice_rows(matrix: CSR, rows: slice) -> CSR:
+def slice_rows(matrix: CSR, rows: slice) -> CSR:
     """Return some rows of a matrix without copying what it stores [rows, columns]."""
     first, last = int(matrix.row_pointer[rows.start]), int(matrix.row_pointer[rows.stop])
     pointer = matrix.row_pointer[rows.start : rows.stop + 1] - first

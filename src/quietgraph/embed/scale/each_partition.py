@@ -45,8 +45,8 @@ class PartitionLosses:
         return -self.sum
 
     def _prepare(self, partition: int) -> Losses:
-        nodes = self.plan.partitions[partition].to(self.graph.device)
+        nodes = self.plan.nodes(partition).to(self.graph.device)
         seed = self.plan.seed
-        if len(self.plan.partitions) > 1:
+        if len(self.plan.sizes) > 1:
             seed = derive_seed(seed, "part", partition)
         return self.prepare(induced_graph(self.graph, nodes), nodes, seed)

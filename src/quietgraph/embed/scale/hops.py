@@ -5,14 +5,16 @@ grows with the graph but a number per node. Several processes average a range of
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from quietgraph.embed.propagation import multiply
-from quietgraph.embed.scale.block_inference import BlockOperator
+from quietgraph.embed.scale.block_inference import slice_rows
 from quietgraph.embed.scale.distributed import current_world
 from quietgraph.embed.scale.large_matrix import empty_matrix
+from quietgraph.embed.scale.node_rows import node_rows
 from quietgraph.graph import CSR
 
 _MOST_COLUMNS, _FEWEST_COLUMNS = 64, 32  # at once: every range is a pass over mapped files
@@ -73,24 +75,43 @@ def _mix_by_rows(
     symmetric: bool,
     scale: Tensor | None,
 ) -> Tensor:
-    """Return the same in ranges of rows, by Horner's rule: T <- S T + weights_k rows."""
-    operator = BlockOperator(adjacency)
-    start = operator.nodes.fill(
-        "hop", lambda some: rows[some] if scale is None else rows[some] * scale[some, None]
-    )
-    around = None if symmetric else operator.scale.reciprocal()  # S is P = D^-1/2 S D^1/2
-    mixed, last = start, weights[-1]
-    for weight in reversed(weights[:-1]):
+    """Return the same in ranges of rows, by the same operations in the same order."""
+    nodes = node_rows(adjacency.shape[0])
+    degree = nodes.numbers(lambda some: _degrees_of(slice_rows(adjacency, some)))
 
-        def step(
-            some: slice, mixed: Tensor = mixed, last: float = last, weight: float = weight
-        ) -> Tensor:
-            spread = operator.apply(some, mixed, around)
-            spread = spread if symmetric else operator.scale[some, None] * spread
-            return last * spread + weight * start[some]
+    def start(some: slice) -> Tensor:
+        before = None if scale is None else scale[some]
+        if symmetric:
+            before = degree[some].rsqrt() if before is None else before * degree[some].rsqrt()
+        return rows[some] if before is None else rows[some] * before[:, None]
 
-        mixed, last = operator.nodes.fill("hop", step), 1.0
-    return mixed
+    hop = nodes.fill("hop", start)
+    mixed = nodes.fill("mixed", partial(_first, hop, weights[0]))
+    for weight in weights[1:]:
+        hop = nodes.fill("hop", partial(_walk, adjacency, hop, degree))
+        mixed = nodes.fill("mixed", partial(_add, mixed, hop, weight))
+    if not symmetric:
+        return mixed
+    return nodes.fill("mixed", lambda some: mixed[some] * degree[some].sqrt()[:, None])
+
+
+def _first(hop: Tensor, weight: float, some: slice) -> Tensor:
+    return weight * hop[some]
+
+
+def _walk(adjacency: CSR, hop: Tensor, degree: Tensor, some: slice) -> Tensor:
+    around = multiply(slice_rows(adjacency, some), hop)
+    return around.add_(hop[some]).div_(degree[some, None])
+
+
+def _add(mixed: Tensor, hop: Tensor, weight: float, some: slice) -> Tensor:
+    return mixed[some].add(hop[some], alpha=weight)
+
+
+def _degrees_of(part: CSR) -> Tensor:
+    """Return `degrees` of some rows [rows]."""
+    found = torch.zeros(part.shape[0], device=part.values.device)
+    return found.index_add_(0, part.rows, part.values).add_(1)
 
 
 def degrees(adjacency: CSR) -> Tensor:

@@ -71,12 +71,7 @@ class NodeRows:
 
     def numbers(self, compute: Callable[[slice], Tensor]) -> Tensor:
         """Return one number per node, of which a function gives those of a range [nodes]."""
-        found = torch.cat([compute(rows) for rows in self.blocks()])
-        if self.world.size == 1:
-            return found
-        every = found.new_zeros(self.count)
-        every[self.own] = found
-        return self.world.total(every)
+        return torch.cat([compute(rows) for rows in self.blocks()])
 
     def sum(self, compute: Callable[[slice], Tensor]) -> Tensor:
         """Return the sum over all nodes of what a function gives for ranges of rows."""
@@ -121,9 +116,14 @@ class SharedRows(NodeRows):
 
     @property
     def own(self) -> slice:
-        """The rows that this process computes, which start on a page of the file."""
-        size, rank = self.world.size, self.world.rank
+        """The rows that this process computes, which start on a page of the file.
+
+        Of two blocks a process and more, at a multiple of a block, so that all blocks are those of
+        one process: products of other blocks round otherwise.
+        """
+        size, rank, block = self.world.size, self.world.rank, self.block or BLOCK
         step = _PAGE if self.count >= 4 * _PAGE * size else 1
+        step = block if self.count > (2 * size - 1) * block else step
         pages = -(-self.count // step)
         ends = (pages * rank // size * step, pages * (rank + 1) // size * step)
         return slice(*(min(end, self.count) for end in ends))
@@ -135,6 +135,10 @@ class SharedRows(NodeRows):
             for rows in self.blocks():
                 self._write(file, rows, compute(rows))
         return self._map(path)
+
+    def numbers(self, compute: Callable[[slice], Tensor]) -> Tensor:
+        """Return one number per node, mapped from a file [nodes]."""
+        return self.fill("numbers", lambda rows: compute(rows)[:, None]).squeeze(1)
 
     def once(self, name: str, key: str, compute: Callable[[], Tensor]) -> Tensor:
         """Return what `compute` fills, which is kept under a key for a restart."""

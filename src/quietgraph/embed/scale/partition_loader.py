@@ -32,7 +32,7 @@ class PartitionLoader:
 
     def __init__(self, graph: Graph, plan: Plan, rates: list[ViewRates], feature_norm: str) -> None:
         self.graph, self.plan, self.rates, self.feature_norm = graph, plan, rates, feature_norm
-        self.is_whole = len(plan.partitions) == 1
+        self.is_whole = len(plan.sizes) == 1
         self.structures: dict[int, Propagation] = {}
         self.only: Partition | None = None  # kept where there is no other
         self.streams = {
@@ -43,7 +43,7 @@ class PartitionLoader:
         """Return a partition."""
         if self.only is not None:
             return self.only
-        graph, nodes = self.graph, self.plan.partitions[number].to(self.graph.device)
+        graph, nodes = self.graph, self.plan.nodes(number).to(self.graph.device)
         if number not in self.structures:
             inside = induced_graph(graph, nodes)
             draws = torch_generator(self.plan.seed, *self._purpose("spare pairs", number))

@@ -18,6 +18,7 @@ from quietgraph.embed.scale.partitions import Plan
 from quietgraph.types import Embeddings
 
 _START_SAMPLE = 10_000  # rows from which the prototypes start, as on the whole graph
+_COUNTED = 2**26  # nodes up to which they are the first of a permutation of all nodes
 
 Rows: TypeAlias = Mapping[int, Embeddings]  # unit rows of some partitions, by partition
 
@@ -78,7 +79,7 @@ class PrototypeMemory:
         """
         sample: Embeddings | None = None
         for count in self.counts:
-            if sample is None or len(self.plan.partitions) == 1:  # of many it is another pass
+            if sample is None or len(self.plan.sizes) == 1:  # of many it is another pass
                 sample = self._sample(unit_of)
             start = start_clusters(sample, count, generator=self.draws)
             self.levels.append(_Granularity(start.prototypes))
@@ -116,13 +117,15 @@ class PrototypeMemory:
     def _sample(self, unit_of: Callable[[int], Embeddings]) -> Embeddings:
         """Return random rows of all partitions, the same in every process; all rows of few."""
         size = self.plan.num_nodes
-        picks = torch.arange(size)
-        if size > _START_SAMPLE:
+        picks = torch.arange(min(size, _START_SAMPLE))
+        if size > _COUNTED:  # hardly any is drawn twice
+            picks = torch.randint(size, (_START_SAMPLE,), generator=self.draws)
+        elif size > _START_SAMPLE:
             picks = torch.randperm(size, generator=self.draws)[:_START_SAMPLE]
-        return self._gather(picks, list(range(len(self.plan.partitions))), unit_of)
+        return self._gather(picks, list(range(len(self.plan.sizes))), unit_of)
 
     def _random_rows(self, count: int, group: list[int], rows: Rows) -> Tensor:
-        size = sum(len(self.plan.partitions[partition]) for partition in group)
+        size = sum(self.plan.sizes[partition] for partition in group)
         picks = torch.randint(size, (count,), generator=self.draws)
         return self._gather(picks, group, rows.__getitem__)
 
@@ -133,7 +136,7 @@ class PrototypeMemory:
         found: Tensor | None = None
         first = 0
         for partition in partitions:
-            size = len(self.plan.partitions[partition])
+            size = self.plan.sizes[partition]
             inside = (picks >= first) & (picks < first + size)
             if self.plan.is_ours(partition):
                 unit = unit_of(partition)

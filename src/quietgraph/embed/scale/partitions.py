@@ -31,6 +31,7 @@ PARTITIONER_HELP: Final = (
 _METIS_UP_TO: Final = 60_000_000  # stored entries, two an edge: METIS works in one process
 _CLUSTERS = 128  # of a partition; fewer lose fewer edges, but accuracy with them
 _NODES_PER_CLUSTER = 20  # at least
+_AT_ONCE = 2**20  # nodes assigned at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,8 @@ class Plan:
     one process does all its partitions or each process does one.
     """
 
-    partitions: tuple[Tensor, ...]  # node indices, ascending; every node is in one partition
+    sizes: tuple[int, ...]  # nodes of each partition; every node is in one
+    partitions: dict[int, Tensor]  # node indices of those of this process, ascending int32
     per_step: int  # number of slots
     world: World
     seed: int
@@ -50,12 +52,16 @@ class Plan:
     @property
     def steps(self) -> int:
         """Steps of an epoch."""
-        return len(self.partitions) // self.per_step
+        return len(self.sizes) // self.per_step
 
     @property
     def num_nodes(self) -> int:
         """Nodes of all partitions."""
-        return sum(len(nodes) for nodes in self.partitions)
+        return sum(self.sizes)
+
+    def nodes(self, partition: int) -> Tensor:
+        """Return the nodes of a partition of this process, ascending [nodes] int64."""
+        return self.partitions[partition].long()
 
     def group(self, epoch: int, step: int) -> list[int]:
         """Return the partitions of a step, slot by slot."""
@@ -63,11 +69,11 @@ class Plan:
 
     def is_ours(self, partition: int) -> bool:
         """Whether this process trains on the partition."""
-        return (partition % self.per_step) % self.world.size == self.world.rank
+        return _is_ours(partition, self.per_step, self.world)
 
     def ours(self) -> list[int]:
         """Return all partitions of this process."""
-        return [number for number in range(len(self.partitions)) if self.is_ours(number)]
+        return [number for number in range(len(self.sizes)) if self.is_ours(number)]
 
     def _order(self, epoch: int, slot: int) -> list[int]:
         if self.steps == 1:
@@ -129,11 +135,45 @@ def make_plan(
     seed: int,
     partitioner: str = "auto",
 ) -> Plan:
-    """Return the plan for a graph, the same in all processes."""
+    """Return the plan for a graph, the same in all processes but for whose nodes are listed."""
     owner = cut_nodes(graph.adjacency, count, seed=seed, world=world, partitioner=partitioner)
-    order = torch.argsort(owner, stable=True)
-    partitions = torch.split(order, torch.bincount(owner, minlength=count).tolist())
-    return Plan(tuple(partitions), per_step, world, seed)
+    sizes = _sizes(owner, count)
+    ours = [number for number in range(count) if _is_ours(number, per_step, world)]
+    partitions = dict(zip(ours, _list_nodes(owner, sizes, torch.tensor(ours)), strict=True))
+    return Plan(tuple(sizes.tolist()), partitions, per_step, world, seed)
+
+
+def _list_nodes(owner: Tensor, sizes: Tensor, wanted: Tensor) -> tuple[Tensor, ...]:
+    """Return the nodes of some partitions, ascending; nothing else as long as the graph is made.
+
+    Args:
+        owner: Partition of each node [nodes].
+        sizes: Nodes of each partition [partitions].
+        wanted: Which partitions.
+    """
+    few = sizes[wanted]
+    kind = torch.int32 if len(owner) < 2**31 else torch.int64
+    listed, place = torch.empty(int(few.sum()), dtype=kind), torch.full_like(sizes, -1)
+    place[wanted] = few.cumsum(0) - few  # of the next node of each partition
+    for start, block in enumerate(torch.split(owner, _AT_ONCE)):
+        found, order = block.long().sort(stable=True)
+        counts = torch.bincount(found, minlength=len(sizes))
+        before = torch.arange(len(found)) - (counts.cumsum(0) - counts)[found]
+        inside = place[found] >= 0
+        places = (place[found] + before)[inside]
+        listed[places] = (order[inside] + start * _AT_ONCE).to(kind)
+        place[wanted] += counts[wanted]
+    return torch.split(listed, few.tolist())
+
+
+def _is_ours(partition: int, per_step: int, world: World) -> bool:
+    return (partition % per_step) % world.size == world.rank
+
+
+def _sizes(owner: Tensor, count: int) -> Tensor:
+    """Return how many nodes each partition has [count]; blocks spare a copy in 64 bits."""
+    counts = [torch.bincount(block, minlength=count) for block in torch.split(owner, _AT_ONCE)]
+    return torch.stack(counts).sum(dim=0)
 
 
 def choose_partitioner(adjacency: CSR, wanted: str = "auto") -> str:
@@ -178,10 +218,11 @@ def cut_nodes(
             found = cut_by_streaming(adjacency, clusters, world=world)
         else:
             found = world.agree(cut_by_metis(adjacency, clusters, seed) if world.is_first else None)
-        owner = partition_of[found]
+        for block in torch.split(found, _AT_ONCE):
+            block.copy_(partition_of[block.long()])
         # Clusters may be empty where the graph has many components.
-        if int(torch.bincount(owner, minlength=count).min()) > 1:
-            return owner
+        if int(_sizes(found, count).min()) > 1:
+            return found
     return (torch.randperm(num_nodes, generator=draws) % count).to(torch.int32)
 
 
@@ -209,10 +250,13 @@ def induced_graph(graph: Graph, nodes: Tensor) -> Graph:
     if len(nodes) == graph.num_nodes:
         return graph
     rows = graph.adjacency.take_rows(nodes)
-    position = torch.full((graph.num_nodes,), -1, dtype=rows.columns.dtype, device=nodes.device)
-    position[nodes] = torch.arange(len(nodes), dtype=position.dtype, device=nodes.device)
-    columns = position[rows.columns.long()]
-    inside = columns >= 0
+    # Searched for, as a table of positions would be as long as the graph.
+    kept_nodes = nodes.to(rows.columns.dtype)
+    columns = torch.searchsorted(
+        kept_nodes, rows.columns, out_int32=rows.columns.dtype == torch.int32
+    )
+    columns.clamp_max_(len(nodes) - 1)
+    inside = kept_nodes[columns.long()] == rows.columns
     kept = torch.zeros(len(columns) + 1, dtype=torch.int64, device=nodes.device)
     kept[1:] = inside.cumsum(0)
     pointer = kept[rows.row_pointer.long()].to(rows.row_pointer.dtype)

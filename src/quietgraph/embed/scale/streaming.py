@@ -50,8 +50,12 @@ class _Stream:
     def __init__(self, adjacency: CSR, count: int, world: World) -> None:
         nodes = adjacency.shape[0]
         self.adjacency, self.count, self.world = adjacency, count, world
-        self.owner = (np.arange(nodes) * count // nodes).astype(np.int32)
-        self.sizes = np.bincount(self.owner, minlength=count)
+        self.owner = np.empty(nodes, dtype=np.int32)
+        self.sizes = np.zeros(count, dtype=np.int64)
+        for start in range(0, nodes, _MOST_ROWS):
+            block = np.arange(start, min(start + _MOST_ROWS, nodes)) * count // nodes
+            self.owner[start : start + len(block)] = block
+            self.sizes += np.bincount(block, minlength=count)
         self.room = int(np.ceil(_SLACK * nodes / count))
 
     def move(self, start: int, stop: int) -> None:

@@ -21,7 +21,7 @@ from quietgraph.files import check_only, whole_folder
 from quietgraph.graph.graph import Graph
 from quietgraph.graph.io.encoding import encoding_of, read_json
 from quietgraph.graph.io.limits import parsing
-from quietgraph.graph.io.result import ReadGraph, Understood
+from quietgraph.graph.io.result import CodedLabels, ReadGraph, Understood
 from quietgraph.graph.sparse import CSR, Features
 from quietgraph.types import AnyArray
 
@@ -42,7 +42,7 @@ def is_mapped(path: str | Path) -> bool:
 
 
 def read_mapped(folder: str | Path) -> ReadGraph:
-    """Return the graph of a folder; features and edges stay on disk until they are used.
+    """Return the graph of a folder; everything stays on disk until it is used, ids and labels too.
 
     Shapes and index ranges are checked always, values and the fingerprint up to 256 MB.
     """
@@ -64,11 +64,9 @@ def read_mapped(folder: str | Path) -> ReadGraph:
     if sum(path.stat().st_size for path in folder.glob("*.npy")) <= _SMALL:
         _check_values(folder, graph, meta["fingerprint"])
     vars(graph)["fingerprint"] = meta["fingerprint"]  # hashing it would read everything
-    values = np.array([*meta["classes"], None], dtype=object)  # -1 is the last one
     validation = _map(folder, "validation", "b1", (size,)).numpy() if meta["validation"] else None
-    return ReadGraph(
-        graph, values[codes], _ids(folder, meta), meta["encoding"], meta["understood"], validation
-    )
+    labels, ids = CodedLabels(codes, meta["classes"]), _ids(folder, meta)
+    return ReadGraph(graph, labels, ids, meta["encoding"], meta["understood"], validation)
 
 
 @contextmanager
@@ -99,12 +97,9 @@ def write_graph(folder: Path, read: ReadGraph) -> Understood:
 
 def write_meta(folder: Path, read: ReadGraph) -> Understood:
     """Write labels, ids and what the arrays of a folder mean; that marks the folder as whole."""
-    codes, found = pd.factorize(read.labels, sort=True)  # None becomes -1
+    codes, found = pd.factorize(np.asarray(read.labels), sort=True)  # None becomes -1
     np.save(folder / "labels.npy", codes.astype(np.int64))
-    counted = all(value == place for place, value in enumerate(read.node_ids))
-    if not counted:
-        whole = all(type(value) is int and abs(value) < 2**63 for value in read.node_ids)
-        np.save(folder / "ids.npy", read.node_ids.astype(np.int64 if whole else str))
+    np.save(folder / "ids.npy", _plain_ids(read.node_ids))
     if read.validation is not None:
         np.save(folder / "validation.npy", read.validation)
     graph = read.graph
@@ -115,7 +110,7 @@ def write_meta(folder: Path, read: ReadGraph) -> Understood:
         "features": graph.num_features,
         "sparse": isinstance(graph.features, CSR),
         "classes": [one.item() if isinstance(one, np.generic) else one for one in found],
-        "counted": bool(counted),
+        "counted": False,  # in earlier folders: there is no ids.npy, ids are positions
         "validation": read.validation is not None,
         "fingerprint": graph.fingerprint,
         "encoding": read.encoding.to_dict(),
@@ -123,6 +118,16 @@ def write_meta(folder: Path, read: ReadGraph) -> Understood:
     }
     (folder / META).write_text(json.dumps(facts, indent=1), encoding="utf-8")
     return read.understood
+
+
+def _plain_ids(ids: AnyArray) -> AnyArray:
+    """Return ids as whole numbers where all are, as texts elsewhere [nodes]."""
+    if ids.dtype.kind in "iU":
+        return ids
+    kinds = (int, np.integer)
+    whole = all(isinstance(value, kinds) and abs(int(value)) < 2**63 for value in ids)
+    whole = whole and not any(isinstance(value, bool) for value in ids)
+    return ids.astype(np.int64 if whole else str)
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:
@@ -188,7 +193,9 @@ def _map_csr(folder: Path, start: str, values: str, shape: tuple[int, int]) -> C
     weights = torch.ones(1).expand(max(entries, 0))  # one number, however many edges
     if start or (folder / f"{values}.npy").exists():
         weights = _map(folder, values, "f4", (entries,))
-    rises = bool((pointer[1:] >= pointer[:-1]).all())  # a difference might overflow
+    rises = all(
+        _rises(pointer[place : place + _AT_ONCE + 1]) for place in range(0, shape[0], _AT_ONCE)
+    )
     if entries < 0 or pointer[0] != 0 or pointer[-1] != entries or not rises:
         raise _damaged(folder, f"{start}columns.npy does not fit its row pointer")
     for first in range(0, entries, _AT_ONCE):
@@ -196,6 +203,11 @@ def _map_csr(folder: Path, start: str, values: str, shape: tuple[int, int]) -> C
         if low < 0 or high >= shape[1]:
             raise _damaged(folder, f"{start}columns.npy points outside of {shape[1]:,} columns")
     return CSR(pointer, columns, weights, shape)
+
+
+def _rises(pointer: Tensor) -> bool:
+    """Whether no number is smaller than the one before; a difference might overflow."""
+    return bool((pointer[1:] >= pointer[:-1]).all())
 
 
 def _check_values(folder: Path, graph: Graph, fingerprint: str) -> None:
@@ -216,12 +228,15 @@ def _check_values(folder: Path, graph: Graph, fingerprint: str) -> None:
 
 def _ids(folder: Path, meta: dict[str, Any]) -> AnyArray:
     if meta["counted"]:
-        return np.arange(meta["nodes"]).astype(object)
+        return np.arange(meta["nodes"])
     ids = _map_array(folder, "ids")
     if ids.shape != (meta["nodes"],) or ids.dtype.kind not in "iU":
         raise _damaged(folder, f"ids.npy holds {ids.dtype} of shape {ids.shape}")
-    with parsing(folder / "ids.npy", "array", _AGAIN):
-        return ids.astype(object)
+    if ids.dtype.kind == "U":  # a number of no character would be found where a text is used
+        with parsing(folder / "ids.npy", "array", _AGAIN):
+            for place in range(0, len(ids), _AT_ONCE // 16):
+                ids[place : place + _AT_ONCE // 16].astype(object)
+    return np.asarray(ids)
 
 
 def _damaged(folder: Path, reason: str) -> UnreadableFileError:

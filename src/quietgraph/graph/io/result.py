@@ -1,8 +1,10 @@
 """A graph read from disk, and what was understood of it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
+
+import numpy as np
 
 from quietgraph.graph.graph import Graph
 from quietgraph.graph.io.encoding import Encoding
@@ -106,20 +108,53 @@ def _enumerate(words: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
+class CodedLabels:
+    """Labels as the codes that a mapped folder holds; a value is looked up when it is asked for.
+
+    Attributes:
+        codes: Place of each label among the classes, -1 = unknown [nodes] int64, mapped.
+        classes: Label values.
+    """
+
+    codes: AnyArray
+    classes: list[str | int | bool]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return the values of some nodes, None = unknown."""
+        return np.array([*self.classes, None], dtype=object)[self.codes[key]]  # -1 is the last one
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        """Return all values [nodes] object."""
+        values: AnyArray = self[:]
+        return values if dtype is None else values.astype(dtype)
+
+    def tolist(self) -> list[Any]:
+        """Return all values."""
+        values: list[Any] = self[:].tolist()
+        return values
+
+
+@dataclass(frozen=True, eq=False)
 class ReadGraph:
     """A graph with the labels and ids that its file gives the nodes.
 
     Attributes:
         graph: Checked; it carries no labels.
-        labels: All whole numbers or all texts, None = unknown [nodes] object.
-        node_ids: As the file has them [nodes] object.
+        labels: All whole numbers or all texts, None = unknown [nodes] object, or coded.
+        node_ids: As the file has them [nodes] object; of a mapped folder whole numbers or texts.
         encoding: How the features were made, to read a grown graph the same way.
         understood: What the user should know.
         validation: Nodes to choose by [nodes] bool; None where the file does not say.
     """
 
     graph: Graph
-    labels: AnyArray
+    labels: AnyArray | CodedLabels
     node_ids: AnyArray
     encoding: Encoding
     understood: Understood

@@ -36,17 +36,15 @@ def cross_fit(
         what: Name of this work, for progress.
     """
     asked = asked_nodes(model.task_)
-    whole, unlabelled = model.scores_, model.task_.labels == UNKNOWN
-    if asked is not None:
-        whole, unlabelled = whole[asked], unlabelled[asked]
+    few = slice(None) if asked is None else asked
+    whole, unlabelled = model.scores_[few], model.task_.labels[few] == UNKNOWN
     margin = margin_of_nodes(whole)
     done, differ = itertools.count(), list[float]()
 
     def learn(labels: Labels) -> Scores:
-        seen = task.spread(labels)
+        hidden = model.task_.seeing(task.spread(labels))
         with step_of(what, next(done), FOLDS):
-            hidden = model.task_.without(seen == UNKNOWN)
-            scores = fold_scores(replace(hidden, labels=seen, asked=asked)).cpu()
+            scores = fold_scores(replace(hidden, asked=asked)).cpu()
         if asked is not None and len(scores) > len(asked):  # by a method that scores all
             scores = scores[asked]
         if unlabelled.any():

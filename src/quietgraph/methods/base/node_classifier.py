@@ -104,7 +104,7 @@ class NodeClassifier(LabelIssues):
         started = time.perf_counter()
         with follow(self, callbacks, verbose=verbose):
             logger.info(
-                "fit %s on %s with %d labels", self, task.graph, int(observation.known.sum())
+                "fit %s on %s with %d labels", self, task.graph, len(observation.known.nonzero())
             )
             self._keep(self._run(task), task)
             self.seconds_ = time.perf_counter() - started

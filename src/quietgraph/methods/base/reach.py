@@ -1,65 +1,93 @@
 """Which nodes a path leads to from a labelled node; several processes look at a range of rows."""
 
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
-import scipy.sparse
 import torch
-from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
-from quietgraph.embed.scale.node_rows import node_rows
+from quietgraph.embed.scale.node_rows import node_rows, row_ranges
 from quietgraph.graph import CSR
-from quietgraph.types import UNKNOWN, Labels, Mask
+from quietgraph.types import UNKNOWN, AnyArray, Labels, Mask
 
-_ENTRIES: Final = 2**24  # edges that are joined at once, some 0.5 GB
+_ENTRIES: Final = 2**20  # edges that are joined at once, and nodes that are told at once
 
 
 def count_unreached(adjacency: CSR, labels: Labels) -> int:
     """Return the number of nodes to which no path leads from a labelled node."""
-    return int((~reached_nodes(adjacency, labels)).sum())
+    return len(labels) - int(torch.count_nonzero(reached_nodes(adjacency, labels)))
 
 
 def reached_nodes(adjacency: CSR, labels: Labels) -> Mask:
     """Return the nodes to which a path leads from a labelled node, these included [nodes].
 
     Every process finds the components that its own rows join; what one process has reached is
-    told to the others until nobody reaches more.
+    told to the others until nobody reaches more. It holds 6 bytes a node.
 
     Args:
         adjacency: Symmetric.
         labels: Observed labels as class codes, -1 unknown [nodes].
     """
     nodes = node_rows(adjacency.shape[0])
-    component = _components(adjacency, nodes.own)
-    reached = (labels != UNKNOWN).cpu()
-    while True:
-        inside = torch.zeros(int(component.max()) + 1, dtype=torch.bool)
-        inside[component[reached].long()] = True
-        more = nodes.world.total(inside[component.long()].to(torch.int32)) > 0
-        if torch.equal(more, reached):
-            return reached
-        reached = more
+    component = torch.from_numpy(_components(adjacency, nodes.own))
+    reached, is_more = (labels != UNKNOWN).cpu(), True
+    while is_more:
+        inside = torch.zeros(len(component), dtype=torch.bool)
+        for rows in row_ranges(len(component), _ENTRIES):
+            inside[component[rows][reached[rows]].long()] = True
+        is_more = False
+        for rows in row_ranges(len(component), _ENTRIES):
+            found: Tensor = inside[component[rows].long()].to(torch.int32)
+            told = nodes.world.total(found) > 0
+            is_more = is_more or not torch.equal(told, reached[rows])
+            reached[rows] = told
+    return reached
 
 
-def _components(adjacency: CSR, own: slice) -> Tensor:
-    """Return the component of each node in the graph of the edges of some rows [nodes] int32.
+def _components(adjacency: CSR, own: slice) -> AnyArray:
+    """Return the component of each node in the graph of the edges of some rows [nodes].
 
-    Rows are joined block by block: SciPy copies what it is given three times, as 64-bit numbers.
+    A component is named by its first node; rows are joined block by block.
     """
-    pointer, columns = adjacency.row_pointer.cpu().numpy(), adjacency.columns
-    component = np.arange(adjacency.shape[0], dtype=np.int32)
+    size = adjacency.shape[0]
+    parent = np.arange(size, dtype=np.int32 if size < 2**31 else np.int64)
+    for start, stop in _blocks(adjacency.row_pointer.cpu().numpy(), own):
+        ends = adjacency.row_pointer[start : stop + 1].cpu().numpy()
+        near = adjacency.columns[int(ends[0]) : int(ends[-1])].cpu().numpy()
+        _join(parent, np.repeat(parent[start:stop], np.diff(ends)), near.astype(parent.dtype))
+    for rows in row_ranges(size, _ENTRIES):
+        parent[rows] = _roots(parent, parent[rows])
+    return parent
+
+
+def _blocks(pointer: AnyArray, own: slice) -> Iterator[tuple[int, int]]:
+    """Yield ranges of rows of not many entries, one row at least."""
     start = own.start
     while start < own.stop:
-        most = int(pointer[start]) + _ENTRIES
-        stop = max(start + 1, int(np.searchsorted(pointer, most, side="right")) - 1)
-        stop = min(stop, own.stop)
-        degrees = np.diff(pointer[start : stop + 1])
-        near = columns[int(pointer[start]) : int(pointer[stop])].cpu().numpy()
-        ends = np.repeat(component[start:stop], degrees), component[near]
-        size = int(component.max()) + 1
-        ones = np.ones(len(near), dtype=np.int8)
-        edges = scipy.sparse.coo_matrix((ones, ends), shape=(size, size))
-        joined = connected_components(edges, directed=True, connection="weak")[1]
-        component, start = joined[component], stop
-    return torch.from_numpy(component)
+        most = min(int(pointer[start]) + _ENTRIES, int(pointer[-1]))
+        wanted = np.asarray(most, dtype=pointer.dtype)  # of another type the pointer is copied
+        stop = max(start + 1, int(np.searchsorted(pointer, wanted, side="right")) - 1)
+        yield start, min(stop, own.stop)
+        start = stop
+
+
+def _join(parent: AnyArray, first: AnyArray, second: AnyArray) -> None:
+    """Join the components of both ends of edges: the later root gets the earlier one as parent."""
+    while len(first):
+        first, second = _roots(parent, first), _roots(parent, second)
+        low, high = np.minimum(first, second), np.maximum(first, second)
+        apart = low < high
+        first, second = low[apart], high[apart]
+        np.minimum.at(parent, second, first)  # of several the earliest, or a star takes long
+        above = parent[second]
+        while not np.array_equal(above, parent[above]):  # or a path would
+            parent[second] = above = parent[above]
+
+
+def _roots(parent: AnyArray, nodes: AnyArray) -> AnyArray:
+    """Return the root above each node [nodes]."""
+    above = parent[nodes]
+    while not np.array_equal(above, nodes):
+        nodes, above = above, parent[above]
+    return nodes

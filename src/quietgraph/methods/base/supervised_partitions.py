@@ -67,7 +67,8 @@ class _Validation:
 
     def __init__(self, module: GCNClassifier, task: Task, plan: Plan, feature_norm: str) -> None:
         self.module, self.task, self.norm = module, task, feature_norm
-        self.seen = [self._prepare(nodes.to(task.graph.device)) for nodes in plan.partitions]
+        device = task.graph.device
+        self.seen = [self._prepare(plan.nodes(number).to(device)) for number in plan.ours()]
 
     def score(self) -> float:
         """Return validation accuracy, ties broken by the loss."""
@@ -86,5 +87,7 @@ class _Validation:
 
 def _partitions_with(plan: Plan, marked: Mask) -> Plan:
     """Return the plan of the partitions that hold any of the marked nodes."""
-    held = tuple(nodes for nodes in plan.partitions if bool(marked[nodes.to(marked.device)].any()))
-    return replace(plan, partitions=held)
+    every = (plan.partitions[number] for number in plan.ours())
+    held = [nodes for nodes in every if bool(marked[nodes.to(marked.device)].any())]
+    sizes = tuple(len(nodes) for nodes in held)
+    return replace(plan, sizes=sizes, partitions=dict(enumerate(held)))

@@ -9,6 +9,7 @@ from quietgraph.data.folds import hold_out
 from quietgraph.data.observation import Observation
 from quietgraph.data.splits import split_labelled
 from quietgraph.embed import History
+from quietgraph.embed.scale.node_rows import node_rows
 from quietgraph.errors import InvalidLabelsError
 from quietgraph.graph import CSR, Graph
 from quietgraph.types import UNKNOWN, AnyArray, Embeddings, Labels, Mask, Scores
@@ -55,8 +56,17 @@ class Task:
         The others stay training or validation nodes, so that what is measured on the hidden ones
         holds for this task; where none of one kind is left, validation is drawn anew.
         """
-        labels = torch.where(nodes, torch.full_like(self.labels, UNKNOWN), self.labels)
-        train, validation = self.train & ~nodes, self.validation & ~nodes
+        return self.seeing(self.labels.masked_fill(nodes, UNKNOWN))
+
+    def seeing(self, labels: Labels) -> "Task":
+        """Return the task of a fold, as `without` does for the labels that are unknown here.
+
+        Args:
+            labels: By node of the graph, -1 = hidden or unknown [graph nodes].
+        """
+        rows = node_rows(len(labels))
+        train = rows.numbers(lambda some: self.train[some] & (labels[some] != UNKNOWN))
+        validation = rows.numbers(lambda some: self.validation[some] & (labels[some] != UNKNOWN))
         if train.any() and validation.any():
             return replace(self, labels=labels, train=train, validation=validation, is_fold=True)
         split = split_labelled(labels, hold_out(labels, seed=self.seed))
@@ -80,10 +90,22 @@ class Task:
         return self.labels if self.nodes is None else self.spread(self.labels)
 
     def spread(self, labels: Labels) -> Labels:
-        """Return labels of the nodes of this task by node of the graph, -1 elsewhere."""
-        whole = labels.new_full((self.graph.num_nodes,), UNKNOWN)
-        whole[slice(None) if self.nodes is None else self.nodes] = labels
-        return whole
+        """Return labels of the nodes of this task by node of the graph, -1 elsewhere.
+
+        Of several processes all call it together.
+        """
+        if self.nodes is None:
+            return labels
+        nodes = self.nodes
+
+        def fill(rows: slice) -> Labels:
+            found = labels.new_full((rows.stop - rows.start,), UNKNOWN)
+            ends = torch.tensor([rows.start, rows.stop], device=nodes.device)
+            first, last = torch.searchsorted(nodes, ends).tolist()
+            found[nodes[first:last] - rows.start] = labels[first:last]
+            return found
+
+        return node_rows(self.graph.num_nodes).numbers(fill)
 
     def neighbours(self) -> CSR:
         """Return the adjacency rows of the nodes of this task [nodes, graph nodes]."""
@@ -127,9 +149,12 @@ def make_task(observation: Observation, seed: int) -> tuple[Task, AnyArray]:
         raise InvalidLabelsError(
             f"labels must have at least two classes, got {len(seen)}. Label more nodes."
         )
-    codes = codes.clone()
-    codes[known] = found
-    split = split_labelled(codes, observation.split.validation)
+    if len(seen) <= int(seen[-1]):
+        codes = codes.clone()
+        codes[known] = found
+    split = observation.split
+    if not torch.equal(split.labelled, known) or not (split.train.any() and split.validation.any()):
+        split = split_labelled(codes, split.validation)
     task = Task(observation.graph, codes, split.train, split.validation, len(seen), seed)
     if observation.verified.any():
         task = replace(task, verified=observation.verified & known)

@@ -45,7 +45,7 @@ class GCN(GCNBackbone):
 
     def _fit(self, task: Task) -> Fitted:
         plan = plan_partitions(task.graph, self.partitions, seed=task.seed)
-        if len(plan.partitions) == 1:
+        if len(plan.sizes) == 1:
             return super()._fit(task)
         module = self._module(task.graph.num_features, task.num_classes).to(task.graph.device)
         schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay, self.patience)
