@@ -19,6 +19,7 @@ from quietgraph.types import UNKNOWN, Embeddings, Labels
 HOMOPHILOUS_SIMILARITY: Final = 0.06
 _HOMOPHILOUS = 0.1  # adjusted homophily above which a graph is not heterophilous
 _FEWEST_EDGES = 20  # between labelled nodes, to tell
+_COMPARED_EDGES = 5000  # whose ends are compared
 _COMPARED = 10_000_000  # attribute values of sampled edges that are compared
 _COUNTED = 2**26  # stored entries of a graph up to which a sample is a permutation of them all
 _EXACT_ENTRIES = 50_000_000  # nodes x columns up to which smoothed attributes are held whole
@@ -129,7 +130,7 @@ def neighbour_similarity(
     edges: Tensor,
     attributes: Tensor,
     *,
-    most_edges: int = 5000,
+    most_edges: int = _COMPARED_EDGES,
     generator: torch.Generator,
     mean: Tensor | None = None,
 ) -> float:
@@ -187,9 +188,29 @@ def _sample_entries(adjacency: CSR, count: int, generator: torch.Generator) -> T
         picks = torch.randperm(entries, generator=generator)[:count]
     else:  # hardly any is drawn twice
         picks = torch.randint(entries, (count,), generator=generator)
-    picks = picks.to(adjacency.columns.device)
-    rows = torch.searchsorted(adjacency.row_pointer, picks.to(adjacency.row_pointer), right=True)
-    return torch.stack([rows - 1, adjacency.columns[picks].long()])
+    return _ends_of(adjacency, picks)
+
+
+def edges_to_compare(adjacency: CSR, *, generator: torch.Generator) -> Tensor:
+    """Return the edges that `neighbour_similarity` would draw of all [2, edges].
+
+    Nothing of the size of the graph is made.
+
+    Args:
+        adjacency: Every edge in both directions.
+        generator: Draws them, where there are more than are compared.
+    """
+    entries = adjacency.num_entries
+    if entries <= _COMPARED_EDGES:
+        return _ends_of(adjacency, torch.arange(entries))
+    return _ends_of(adjacency, torch.randint(entries, (_COMPARED_EDGES,), generator=generator))
+
+
+def _ends_of(adjacency: CSR, entries: Tensor) -> Tensor:
+    """Return row and column of some stored entries [2, entries]."""
+    entries = entries.to(adjacency.columns.device)
+    rows = torch.searchsorted(adjacency.row_pointer, entries.to(adjacency.row_pointer), right=True)
+    return torch.stack([rows - 1, adjacency.columns[entries].long()])
 
 
 def adjusted_homophily(graph: Graph, labels: Labels) -> float:

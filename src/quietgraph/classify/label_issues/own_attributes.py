@@ -19,6 +19,7 @@ from quietgraph.classify.label_issues.pooling import pool_evidence
 from quietgraph.classify.smoothing import (
     HOMOPHILOUS_SIMILARITY,
     attributes_of,
+    edges_to_compare,
     neighbour_similarity,
 )
 from quietgraph.embed.scale.partitions import WHOLE_UP_TO
@@ -62,7 +63,8 @@ def labels_follow_attributes(
         return False
     own = attributes_of(graph, seed=seed, most_columns=MOST_COLUMNS)[0].cpu()
     draws = torch_generator(seed, "edges to compare")
-    similarity = neighbour_similarity(graph.edge_index.cpu(), own, generator=draws)
+    edges = edges_to_compare(graph.adjacency, generator=draws).cpu()
+    similarity = neighbour_similarity(edges, own, generator=draws)
     if similarity <= HOMOPHILOUS_SIMILARITY:
         return False
     rows, has_neighbours = neighbour_attributes(graph, own)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from quietgraph.classify import neighbour_similarity
+from quietgraph.classify.smoothing import edges_to_compare
 from quietgraph.embed.scale.node_sample import sample_nodes
 from quietgraph.graph import Graph
 from quietgraph.methods.base.task import Task
@@ -97,8 +98,9 @@ class NodeFeatures:
 
         def compare() -> float:
             draws = torch_generator(self.seed, "edges to compare")
-            edges, mean = self.graph.edge_index, self.state["own_mean"]
-            return neighbour_similarity(edges, self._rows["own"], generator=draws, mean=mean)
+            edges = edges_to_compare(self.graph.adjacency, generator=draws)
+            own, mean = self._rows["own"], self.state["own_mean"]
+            return neighbour_similarity(edges, own, generator=draws, mean=mean)
 
         return self.graph.once(("neighbour similarity", self.seed), compare)
 
