@@ -1,13 +1,12 @@
 """A whole fit by one process and by two: memory of each process, and the same predictions.
 
-    python benchmarks/ranks.py [--nodes 210000] [--workers 2]
-    python benchmarks/ranks.py --rows-only --nodes 150000     # embedding and propagation alone
+    python benchmarks/ranks.py [--nodes 210000] [--workers 2] [--method quiet]
+    python benchmarks/ranks.py --rows-only --nodes 150000   # embedding and propagation alone
     python benchmarks/ranks.py --numbers --nodes 2000000      # what a process holds of a node
 
 A converted folder of a block model is fitted through the command line: training in partitions,
 embedding, classifying, quality, suspects, report. The memory of every process is read from /proc
-while it runs: anonymous pages are its own, file pages are those of mapped files, which the
-operating system shares between processes and takes back when it needs them.
+while it runs: anonymous pages are its own, file pages those of mapped files, which are shared.
 """
 
 import argparse
@@ -31,9 +30,9 @@ import torch
 
 import quietgraph as qg
 from quietgraph.classify.calibration import Calibration
-from quietgraph.data import labels
+from quietgraph.data import labels, splits
 from quietgraph.data.load import load
-from quietgraph.embed.scale import partitions, streaming
+from quietgraph.embed.scale import large_matrix, partitions, streaming
 from quietgraph.embed.scale.block_inference import BlockOperator, encode_in_blocks
 from quietgraph.embed.scale.checkpoint import Checkpoints, use_checkpoints
 from quietgraph.embed.scale.distributed import current_world, join_world
@@ -170,9 +169,8 @@ class Watch:
 def use_small_blocks() -> None:
     """Make blocks as small beside this graph as they are beside one of many millions of nodes."""
     memory_mapped._SMALL = 0  # larger folders are not read whole when they are opened
-    labels._AT_ONCE = memory_mapped._AT_ONCE = partitions._AT_ONCE = 2**14
-    streaming._MOST_ROWS = 2**12
-    reach._ENTRIES = 2**14
+    labels._AT_ONCE = memory_mapped._AT_ONCE = partitions._AT_ONCE = splits._AT_ONCE = 2**14
+    streaming._MOST_ROWS, reach._ENTRIES, large_matrix._MOST_NUMBERS = 2**12, 2**14, 0
 
 
 def measure_numbers(nodes: int, folder: Path) -> list[dict[str, object]]:
@@ -253,6 +251,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--nodes", type=int, default=210_000)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--method", default="gcl-lr-attention", help="of the whole fit")
     parser.add_argument("--folder", type=Path, help="where to work; a temporary one without it")
     parser.add_argument("--rows-only", action="store_true")
     parser.add_argument("--numbers", action="store_true", help="what is held of each node")
@@ -275,8 +274,9 @@ def main() -> None:
 def show_fit(options: argparse.Namespace) -> None:
     folder, graph = options.folder, options.folder / "graph"
     graph = graph if graph.exists() else make_folder(options.nodes, folder)
-    words = ["fit", str(graph), "--method", "gcl-lr-attention", "--threads", "1"]
-    words += [part for pair in SETTINGS.items() for part in ("--set", "{}={}".format(*pair))]
+    words = ["fit", str(graph), "--method", options.method, "--threads", "1"]
+    known = [name for name in SETTINGS if hasattr(qg.get_method(options.method), name)]
+    words += [word for name in known for word in ("--set", f"{name}={SETTINGS[name]}")]
     words += ["--set", "partitioner=streaming", "--overwrite"]
     print("| processes | process | own MB | mapped MB | processor s |\n|---|---|---|---|---|")
     for count in (1, options.workers):

@@ -1,4 +1,4 @@
-"""Time and memory of `gcl-lr-attention` against the size of the graph, on one machine.
+"""Time and memory of fits against the size of the graph, on one machine.
 
     python benchmarks/scale.py sizes [--sizes 10000,100000,1000000] [--epochs 2] [--threads 2]
     python benchmarks/scale.py floor                # an epoch at 100,000 nodes beside the floor
@@ -13,7 +13,6 @@ Everything is measured in a process of its own; ratios come from one run of this
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -24,97 +23,20 @@ import numpy as np
 import torch
 
 import quietgraph as qg
-from quietgraph.bench.protocol import Run, score
 from quietgraph.embed import Schedule
 from quietgraph.embed.adam import Adam
 from quietgraph.embed.contrast import train_embeddings
 from quietgraph.embed.contrast_trainer import ContrastTrainer
-from quietgraph.embed.scale import node_sample
-from quietgraph.embed.scale.block_inference import encode_in_blocks
 from quietgraph.embed.scale.distributed import ALONE, World, join_world
-from quietgraph.embed.scale.partitions import count_partitions, make_plan
-from quietgraph.graph import LabelledGraph, block_model
+from quietgraph.embed.scale.partitions import make_plan
 from quietgraph.methods.low_rank.contrast import LowRankContrast
 from quietgraph.methods.low_rank.encoder import contrast_settings, new_encoder
-from quietgraph.methods.quiet import features as quiet_features
+from scale_accuracy import measure_accuracy, show_accuracy
 from scale_arithmetic import Cluster, show_cluster
 from scale_command import show_command
+from scale_sizes import FEATURES, make_graph, measure_fit, peak_mb, show_sizes
 
-FEATURES, DEGREE, CLASSES = 128, 10, 10
-
-
-def make_graph(num_nodes: int) -> LabelledGraph:
-    return block_model(
-        num_nodes,
-        num_classes=CLASSES,
-        num_features=FEATURES,
-        mean_degree=DEGREE,
-        generator=np.random.default_rng(0),
-    )
-
-
-def peak_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def measure_fit(num_nodes: int, epochs: int, partitions: int) -> dict[str, float]:
-    """One whole fit: training, embeddings, attention, classifier; 1 % of the labels are given."""
-    drawn = make_graph(num_nodes)
-    loaded = peak_mb()
-    labels = np.full(num_nodes, -1)
-    known = np.random.default_rng(1).permutation(num_nodes)[: max(200, num_nodes // 100)]
-    labels[known] = drawn.classes[known]
-    steps = (epochs + 1) * count_partitions(num_nodes, partitions)
-    model = qg.get_method("gcl-lr-attention")(epochs=steps, warm_up=0, partitions=partitions)
-    started = time.perf_counter()
-    model.fit(drawn.graph, labels)
-    total = time.perf_counter() - started
-    seconds = [record["seconds"] for record in model.history_]
-    epoch = float(np.median(np.diff(seconds)))
-    encoder = new_encoder(model, FEATURES, 0)
-    started = time.perf_counter()
-    encode_in_blocks(encoder, drawn.graph, feature_norm="l2")
-    encoding = time.perf_counter() - started
-    entries = 2 * drawn.graph.num_edges + num_nodes
-    unknown = labels < 0
-    return {
-        "nodes": num_nodes,
-        "partitions": count_partitions(num_nodes, partitions),
-        "seconds_epoch": epoch,
-        "epoch_entry_ns": 1e9 * epoch / entries,
-        "encode_entry_ns": 1e9 * encoding / entries,
-        "seconds_fit": total,
-        "seconds_rest": total - seconds[-1],
-        "loaded_mb": loaded,
-        "peak_mb": peak_mb(),
-        "accuracy": float((model.predict()[unknown] == drawn.classes[unknown]).mean()),
-    }
-
-
-def show_sizes(options: argparse.Namespace) -> None:
-    rows = []
-    print(
-        "| nodes | partitions | s an epoch | ns an entry and epoch | ns an entry to embed | "
-        "fit s | not training s | peak MB | hits |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|")
-    for size in options.sizes.split(","):
-        row = _alone("fit", size, str(options.epochs), str(options.partitions), options=options)
-        rows.append(row)
-        print(
-            f"| {row['nodes']:,} | {row['partitions']} | {row['seconds_epoch']:.2f} | "
-            f"{row['epoch_entry_ns']:.0f} | {row['encode_entry_ns']:.0f} | "
-            f"{row['seconds_fit']:.1f} | "
-            f"{row['seconds_rest']:.1f} | {row['peak_mb']:.0f} | {row['accuracy']:.3f} |",
-            flush=True,
-        )
-    if len(rows) > 1:
-        logs = np.log([[row["nodes"], row["seconds_epoch"]] for row in rows])
-        slope = np.polyfit(logs[:, 0], logs[:, 1], 1)[0]
-        last = np.diff(logs[-2:], axis=0)[0]
-        print(
-            f"exponent of time in size: {slope:.3f}, of the last two sizes {last[1] / last[0]:.3f}"
-        )
+DEGREE = 10
 
 
 def measure_floor(num_nodes: int, way: str, partitions: int) -> dict[str, float]:
@@ -217,51 +139,9 @@ def replace_threads(options: argparse.Namespace) -> argparse.Namespace:
     return argparse.Namespace(**{**vars(options), "threads": max(1, options.threads // 2)})
 
 
-def show_accuracy(options: argparse.Namespace) -> None:
-    """Test accuracy of the same seeds, whole graph and partitions.
-
-    With `--methods quiet`, partitions go with what large graphs have beside them: candidates learn
-    from labelled and `--sample` drawn nodes, and scores are computed in blocks.
-    """
-    method = options.methods.split(",")[0]
-    print("| dataset | partitions | mean accuracy % | std | difference, points | s a fit |")
-    print("|---|---|---|---|---|---|")
-    for name in options.datasets.split(","):
-        whole: np.ndarray | None = None
-        for partitions in (1, *map(int, options.counts.split(","))):
-            runs = [
-                _alone(
-                    *("accuracy", name, str(seed), f"{method}:partitions={partitions}"),
-                    *(options.noise, str(options.sample if partitions > 1 else 0)),
-                    options=options,
-                )
-                for seed in range(options.seeds)
-            ]
-            hits = 100 * np.array([run["accuracy"] for run in runs])
-            whole = hits if whole is None else whole
-            seconds = np.mean([run["seconds"] for run in runs])
-            print(
-                f"| {name} | {partitions} | {hits.mean():.2f} | {hits.std(ddof=1):.2f} | "
-                f"{(hits - whole).mean():+.2f} | {seconds:.1f} |",
-                flush=True,
-            )
-
-
-def measure_accuracy(
-    name: str, seed: int, variant: str, noise: str, sample: int
-) -> dict[str, float]:
-    if sample:  # as in a large graph
-        node_sample.MOST_NODES, quiet_features._WHOLE_UP_TO = sample, sample
-    run = Run.parse(name, variant, noise, seed)
-    observation, reference = run.observe()
-    model = run.fit(observation)
-    accuracy = score(model, observation, reference)["test_accuracy"]
-    return {"accuracy": accuracy, "seconds": model.seconds_}
-
-
 def measure_one(kind: str, arguments: list[str]) -> dict[str, float] | None:
     if kind == "fit":
-        return measure_fit(*map(int, arguments))
+        return measure_fit(*map(int, arguments[:3]), arguments[3])
     if kind == "floor":
         return measure_floor(int(arguments[0]), arguments[1], int(arguments[2]))
     if kind == "accuracy":
@@ -290,10 +170,10 @@ def _alone(kind: str, *arguments: str, options: argparse.Namespace, ranks: int =
 
 
 SHOWS = {
-    "sizes": show_sizes,
+    "sizes": lambda options: show_sizes(options, _alone),
     "floor": show_floor,
     "ranks": show_ranks,
-    "accuracy": show_accuracy,
+    "accuracy": lambda options: show_accuracy(options, _alone),
     "command": show_command,
     "cluster": show_cluster,
 }
@@ -308,11 +188,12 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--partitions", type=int, default=0, help="of sizes; 0 chooses by size")
     parser.add_argument("--datasets", default="pubmed,coauthor-cs")
-    parser.add_argument("--counts", default="4", help="partitions of accuracy")
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--counts", type=int, default=4, help="partitions of accuracy")
+    parser.add_argument("--seeds", default="5", help="5 is 0-4")
+    parser.add_argument("--ways", default="metis", help="of accuracy: metis, streaming, -blocks")
     parser.add_argument("--noise", default="symmetric:0.4")
     parser.add_argument(
-        "--methods", default="gcl-lr-attention,quiet", help="of command; accuracy takes the first"
+        "--methods", default="gcl-lr-attention,quiet", help="of sizes, command, accuracy"
     )
     parser.add_argument("--set", action="append", help="of command: parameters of the methods")
     parser.add_argument("--sample", type=int, default=5000, help="of accuracy, for quiet")

@@ -43,6 +43,34 @@ def false_verdicts(file: str, method: str) -> str:
 
 
 @block
+def after_review(file: str) -> str:
+    """Return wrong and estimated labels after parts of the suspects were reviewed."""
+    rows = []
+    for (name, method, part), own in table(file).groupby(["graph", "method", "part"], sort=False):
+        means = [fixed(own[each].mean(), 0) for each in ("reviewed", "wrong", "estimated")]
+        inside = int(((own["low"] <= own["wrong"]) & (own["wrong"] <= own["high"])).sum())
+        flagged = int(own["flagged"].sum())
+        right = f"{own['flagged_wrong'].sum() / flagged:.0%}" if flagged else ""
+        cells = [f"{inside} of {len(own)}", fixed(own["flagged"].mean(), 0), right]
+        rows.append([name if part == 0 else "", f"`{method}`", *means, *cells])
+    heads = ["graph, noise", "method", "reviewed", "wrong", "estimated"]
+    return markdown([*heads, "inside the interval", "flagged", "of these wrong"], rows, names=2)
+
+
+@block
+def after_review_short(file: str) -> str:
+    """Return by how much the estimate is off after a review, and how often the interval holds."""
+    frame = table(file)
+    own = frame[frame["part"] > 0]
+    ratio = (own["estimated"] / own["wrong"].clip(lower=1)).median()
+    inside = ((own["low"] <= own["wrong"]) & (own["wrong"] <= own["high"])).mean()
+    return (
+        f"the estimate is {fixed(ratio, 2)} times the truth in the median, and the interval holds "
+        f"the truth in {inside:.0%} of {len(own)} fits"
+    )
+
+
+@block
 def calibration(*files: str) -> str:
     """Return the expected calibration error of every cell that was measured."""
     frame = _draws(files).dropna(subset=["calibration_error"])

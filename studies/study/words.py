@@ -9,7 +9,8 @@ import pandas as pd
 GRAPHS = {
     "cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed", "coauthor-cs": "Coauthor-CS",
     "amazon-photo": "Amazon-Photo", "amazon-computers": "Amazon-Computers", "texas": "Texas",
-    "chameleon": "Chameleon", "digits": "digits",
+    "chameleon": "Chameleon", "digits": "digits", "dblp": "DBLP", "blogcatalog": "BlogCatalog",
+    "flickr": "Flickr",
 }  # fmt: skip
 
 

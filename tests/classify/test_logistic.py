@@ -7,7 +7,12 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 from quietgraph.classify import LinearFit, logistic
-from quietgraph.classify.logistic import PENALTIES, fit_logistic, logistic_path
+from quietgraph.classify.logistic import (
+    PENALTIES,
+    fit_logistic,
+    logistic_path,
+    narrow_rows,
+)
 
 
 def _rows(count: int, dim: int, seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -96,3 +101,34 @@ def test_many_rows_in_single_precision_give_the_solution_of_double(monkeypatch) 
     for penalty, (weight, bias) in double.items():
         torch.testing.assert_close(single[penalty][0], weight, atol=2e-3, rtol=2e-3)
         torch.testing.assert_close(single[penalty][1], bias, atol=2e-3, rtol=2e-3)
+
+
+@pytest.mark.parametrize(("count", "dim"), [(12, 40), (40, 12)])
+def test_narrow_rows_keep_all_inner_products(count: int, dim: int) -> None:
+    rows = np.random.default_rng(0).standard_normal((count, dim))
+    rows[-1] = rows[0] + rows[1]  # one direction less than rows
+    points = narrow_rows(rows)
+    assert points.shape == (count, min(count, dim))
+    np.testing.assert_allclose(points @ points.T, rows @ rows.T, atol=1e-7)
+
+
+def test_rows_that_are_all_alike_give_the_class_frequencies() -> None:
+    labels = torch.tensor([0, 0, 1])
+    weight, bias = logistic_path(torch.ones(3, 20), labels, 2, [1.0])[1.0]
+    assert not weight.any()
+    chances = bias.softmax(dim=0)
+    torch.testing.assert_close(chances, torch.tensor([2 / 3, 1 / 3]), atol=1e-3, rtol=1e-3)
+
+
+def test_a_larger_tolerance_takes_fewer_steps_to_about_the_same(monkeypatch) -> None:
+    rows, labels = _rows(200, 10)
+    calls, minimize = [], logistic.minimize
+
+    def spy(cost, *given, **options):
+        return minimize(lambda flat: calls.append(1) or cost(flat), *given, **options)
+
+    monkeypatch.setattr(logistic, "minimize", spy)
+    exact, usual = logistic_path(rows, labels, 3, [0.1])[0.1], len(calls)
+    rough = logistic_path(rows, labels, 3, [0.1], tolerance=1e-3)[0.1]
+    assert len(calls) - usual < usual
+    torch.testing.assert_close(rough, exact, atol=0.1, rtol=0.1)

@@ -8,6 +8,7 @@ import torch
 
 import quietgraph as qg
 from quietgraph.classify.quality import (
+    BeforeReview,
     Quality,
     assess_quality,
     permutation_p,
@@ -128,3 +129,12 @@ def test_abstaining_answers_only_where_it_is_sure() -> None:
     answers, sure = model.predict(abstain=0.8), model.predict_proba().max(axis=1) >= 0.8
     assert [answer is not None for answer in answers] == sure.tolist()
     assert (answers[sure] == model.predict()[sure]).all()
+
+
+def test_what_a_review_has_settled_is_no_longer_wrong() -> None:
+    labels = torch.tensor([0, 1, 1, 0, -1, 1, 0, 1, 1, 0, 1])
+    before = BeforeReview(labels, settled=1.5, expected=0.8)
+    rate, (low, high) = before.today(0.4, (0.1, 0.6), count=8)
+    assert (rate, low, high) == pytest.approx((2.5 / 8, 0.0, 4.5 / 8))
+    rate, (low, high) = before.today(0.2, (0.1, 0.21), count=8)  # less than the posterior expects
+    assert (rate, low, high) == pytest.approx((0.8 / 8, 0.0, 0.8 / 8))

@@ -175,6 +175,40 @@ def test_labels_that_were_kept_are_verified(observed: Observation) -> None:
     assert not observed.correct(corrections(LabelDecision("0", "unsure"))).verified.any()
 
 
+def test_labels_before_a_review_are_kept_whatever_is_decided_later(observed: Observation) -> None:
+    before = observed.codes.tolist()
+    right = str((before[0] + 1) % 3)
+    once = observed.correct(corrections(LabelDecision("0", "other", right)))
+    twice = once.correct(corrections(LabelDecision("0", "drop"), LabelDecision("1", "keep")))
+    for reviewed in (once, twice):
+        assert reviewed.before_review is not None
+        assert reviewed.before_review.tolist() == before
+
+
+def test_the_task_estimates_noise_from_labels_before_a_review(observed: Observation) -> None:
+    code = int(observed.codes[0])
+    right = str((code + 1) % 3)
+    fixed = observed.correct(corrections(LabelDecision("0", "other", right)))
+    task, _ = make_task(fixed, seed=0)
+    assert task.labels[0] != code
+    assert task.noisy_labels()[0] == code
+    hidden = task.seeing(task.labels.masked_fill(torch.arange(len(task.labels)) == 0, -1))
+    assert hidden.noisy_labels()[0] == -1  # a fold knows nothing of what it is to predict
+    unknown, _ = make_task(replace(fixed, before_review=None), seed=0)
+    assert unknown.noisy_labels()[0] == -1
+    assert unknown.noisy_labels()[1] == observed.codes[1]
+
+
+def test_a_class_that_a_review_removed_is_unknown_before_it() -> None:
+    graph = qg.block_model(12, num_classes=2, generator=np.random.default_rng(0)).graph
+    observed = observe(graph, [0, 1, 1, 2, 2, 2, 2, 1, 1, 2, 1, 2])
+    task, classes = make_task(
+        observed.correct(corrections(LabelDecision("0", "other", "1"))), seed=0
+    )
+    assert classes.tolist() == [1, 2]
+    assert task.noisy_labels()[:4].tolist() == [-1, 0, 0, 1]
+
+
 def test_corrections_may_not_label_test_nodes() -> None:
     data = qg.load("sbm")
     node = int(data.split.test.nonzero()[0])

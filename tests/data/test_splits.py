@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from quietgraph.data.splits import Split, count_split, fraction_split, per_class_split
+from quietgraph.data.splits import (
+    Split,
+    count_split,
+    fraction_split,
+    per_class_split,
+    split_labelled,
+)
 from quietgraph.errors import InvalidLabelsError, InvalidParameterError
 
 LABELS = torch.tensor([0] * 10 + [1] * 6 + [2] * 1 + [-1] * 3)
@@ -102,3 +108,15 @@ def test_fractions_are_drawn_uniformly_and_every_class_is_trained_on() -> None:
     assert bool(split.train[999])
     again = fraction_split(labels, train=0.05, validation=0.15, generator=generator(1))
     assert not torch.equal(split.validation, again.validation)
+
+
+def test_masks_are_compared_block_by_block(monkeypatch) -> None:
+    monkeypatch.setattr("quietgraph.data.splits._AT_ONCE", 2)
+    train, validation, test = (torch.zeros(7, dtype=torch.bool) for _ in range(3))
+    train[:3], validation[[0, 4]], test[[2, 4, 6]] = True, True, True
+    with pytest.raises(InvalidLabelsError, match="got 3 nodes"):
+        Split(train, validation, test)
+    labels = torch.tensor([0, -1, 1, 0, -1, 1, 0])
+    split = split_labelled(labels, validation)
+    assert split.train.nonzero().squeeze(1).tolist() == [2, 3, 5, 6]
+    assert split.validation.nonzero().squeeze(1).tolist() == [0]

@@ -30,7 +30,8 @@ from quietgraph.report.shared_rows import read_predictions
 from quietgraph.report.write_run import write_run
 
 NODES, LABELLED = 300, 90
-IN_BLOCKS = "quiet in blocks"  # as above 50,000 nodes
+ABOVE = "quiet above 50,000 nodes"
+IN_BLOCKS = "quiet in blocks"  # as above 200,000 nodes
 SAMPLE = 150  # nodes that folds score beside the labelled ones, as on a large graph
 
 
@@ -46,15 +47,16 @@ def problem() -> Observation:
 def limits(method: str) -> list[tuple[object, str, int]]:
     """Return the limits of size under which this small graph is worked on as a large one is."""
     found: list[tuple[object, str, int]] = [(node_sample, "MOST_NODES", SAMPLE)]
+    if method in (ABOVE, IN_BLOCKS):
+        found += [(features, "_WHOLE_UP_TO", 100), (node_rows, "BLOCK", 30)]  # several of each
     if method == IN_BLOCKS:
-        found += [(features, "_WHOLE_UP_TO", 100), (large_features, "LARGE", 100)]
+        found += [(large_features, "LARGE", 100)]
         found += [(smoothing, "WHOLE_UP_TO", 100), (encoder, "WHOLE_UP_TO", 100)]
-        found += [(node_rows, "BLOCK", 30)]  # of which each process has several
     return found
 
 
 def fitted(observation: Observation, method: str) -> NodeClassifier:
-    method = "quiet" if method == IN_BLOCKS else method
+    method = "quiet" if method in (ABOVE, IN_BLOCKS) else method
     quick = {"epochs": 12, "partitioner": "streaming"}
     if method != "quiet":
         quick |= {"warm_up": 4, "hidden": 16, "dim": 16}
@@ -93,7 +95,8 @@ def take_part(rank: int, port: int, folder: str, method: str) -> None:
     scope="module",
     params=[
         "gcl-lr-attention",
-        pytest.param("quiet", marks=pytest.mark.slow),
+        "quiet",
+        pytest.param(ABOVE, marks=pytest.mark.slow),
         pytest.param(IN_BLOCKS, marks=pytest.mark.slow),
     ],
 )
@@ -127,26 +130,25 @@ def alone(method: str) -> NodeClassifier:
     return model
 
 
-def tolerance(method: str) -> float:
-    """Return how far numbers of two processes and of one may lie apart.
-
-    Sums of two processes differ from those of one in the last digits of single precision.
-    Logistic regressions of `quiet`, which end by a tolerance, raise that; in blocks, one process
-    computes as several do.
-    """
-    return 1e-3 if method == "quiet" else 1e-5
-
-
-def test_predictions_of_two_processes_are_those_of_one(run_folder: Path, alone, method) -> None:
+def test_predictions_of_two_processes_are_those_of_one(run_folder: Path, alone) -> None:
     parts = sorted(path.name for path in (run_folder / "predictions").iterdir())
     assert parts == ["part-00000.parquet", "part-00001.parquet"]
     found = read_predictions(run_folder)
     assert found["node"].tolist() == list(range(NODES))
     assert found["predicted"].tolist() == alone.predict().tolist()
     columns = [f"p_{name}" for name in alone.classes_]
-    np.testing.assert_allclose(found[columns], alone.predict_proba(), atol=tolerance(method))
+    np.testing.assert_allclose(found[columns], alone.predict_proba(), atol=1e-5)
     halves = [len(pd.read_parquet(run_folder / "predictions" / part)) for part in parts]
     assert halves == [NODES // 2, NODES // 2]
+
+
+def test_quiet_has_the_digits_of_one_process(run_folder: Path, alone, method) -> None:
+    """A digit decides whether a validation node counts for a candidate, and so its weight."""
+    if method == "gcl-lr-attention":
+        pytest.skip("rows of so few nodes are in blocks in two processes, and whole in one")
+    found = read_predictions(run_folder)[[f"p_{name}" for name in alone.classes_]]
+    np.testing.assert_allclose(found, alone.predict_proba(), atol=1e-14, rtol=0)
+    assert np.array_equal(np.load(run_folder / "embeddings.npy"), alone.embeddings_)
 
 
 def test_embeddings_are_one_file_of_all_rows(run_folder: Path, alone) -> None:
@@ -154,11 +156,11 @@ def test_embeddings_are_one_file_of_all_rows(run_folder: Path, alone) -> None:
     np.testing.assert_allclose(found, alone.embeddings_, atol=1e-5)
 
 
-def test_suspects_and_quality_are_those_of_one_process(run_folder: Path, alone, method) -> None:
+def test_suspects_and_quality_are_those_of_one_process(run_folder: Path, alone) -> None:
     table, ours = alone.suspects(), pd.read_csv(run_folder / "suspects.csv").set_index("node")
     ours = ours.loc[table["node"]]
     assert ours["suggested"].tolist() == table["suggested"].tolist()
-    np.testing.assert_allclose(ours["p_wrong"], table["p_wrong"], atol=tolerance(method))
+    np.testing.assert_allclose(ours["p_wrong"], table["p_wrong"], atol=1e-5)
     facts = json.loads((run_folder / "run.json").read_text())
     assert facts["data"]["nodes"] == NODES
     for name in ("verdict", "accuracy", "unreached", "num_labels", "advice"):
@@ -166,16 +168,14 @@ def test_suspects_and_quality_are_those_of_one_process(run_folder: Path, alone, 
         assert facts["quality"][name] == (list(expected) if name == "advice" else expected)
 
 
-def test_model_and_report_are_of_the_labelled_nodes_and_a_sample(
-    run_folder: Path, alone, method
-) -> None:
+def test_model_and_report_are_of_the_labelled_nodes_and_a_sample(run_folder: Path, alone) -> None:
     model, ids = qg.load_model(run_folder / "model"), pd.read_csv(run_folder / "sample.csv")["node"]
     assert LABELLED < len(ids) == len(model.scores_) < NODES
     ids = ids.to_numpy().copy()
     assert set(alone.suspects()["node"]) <= set(ids)
-    np.testing.assert_allclose(model.scores_, alone.scores_[ids], atol=tolerance(method))
+    np.testing.assert_allclose(model.scores_, alone.scores_[ids], atol=1e-5)
     grown = model.predict_proba(problem().graph)
-    np.testing.assert_allclose(grown, alone.predict_proba(), atol=tolerance(method))
+    np.testing.assert_allclose(grown, alone.predict_proba(), atol=1e-5)
     first = json.loads((run_folder / "evidence.jsonl").read_text().splitlines()[0])
     graph = problem().graph
     assert first["degree"] == int(graph.adjacency.row_counts[int(first["node"])])

@@ -9,7 +9,8 @@ from quietgraph.classify.attention import (
 from quietgraph.classify.label_issues.suspects import suspect_table
 from quietgraph.classify.linear import LinearFit, accuracy, fit_linear, fit_ridge, ridge_path
 from quietgraph.classify.logistic import logistic_path
-from quietgraph.classify.mixture import fit_mixture, self_trained_ridge
+from quietgraph.classify.mixture import fit_mixture, fit_mixtures
+from quietgraph.classify.self_training import SelfTraining, self_trained_ridge
 from quietgraph.classify.smoothing import (
     cluster_projection,
     is_heterophilous,
@@ -22,12 +23,14 @@ from quietgraph.data.folds import stratified_folds
 
 __all__ = [
     "LinearFit",
+    "SelfTraining",
     "accuracy",
     "attention_matrix",
     "centre_rows",
     "cluster_projection",
     "fit_linear",
     "fit_mixture",
+    "fit_mixtures",
     "fit_ridge",
     "is_heterophilous",
     "leading_directions",

@@ -1,13 +1,23 @@
 """Classes as soft spherical clusters, initialised by noisy labels and refined on all nodes."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from quietgraph.types import Embeddings, Labels, Mask, Probabilities
+from quietgraph.types import Embeddings, Labels, Mask
 
 _ITERATIONS = 5
 _UNLABELLED = 0.2  # weight of all nodes beside the labelled ones in a class mean
+
+
+class MixtureSetting(NamedTuple):
+    """How concentrated the clusters are (kappa), and whether wrong labels are modelled."""
+
+    concentration: float
+    noisy: bool
 
 
 def fit_mixture(
@@ -34,49 +44,66 @@ def fit_mixture(
         concentration: How concentrated the clusters are (kappa).
         noisy: Whether to model wrong labels.
     """
-    observed = F.one_hot(labels[train], num_classes).to(rows.dtype)
-    labelled = rows[train]
-    means = F.normalize(observed.T @ labelled, dim=1)
-    frequency = torch.full((num_classes,), 1 / num_classes, dtype=rows.dtype, device=rows.device)
+    settings = [MixtureSetting(concentration, noisy)]
+    return fit_mixtures(rows, labels, train, num_classes, settings)[0]
+
+
+def fit_mixtures(
+    rows: Embeddings,
+    labels: Labels,
+    train: Mask,
+    num_classes: int,
+    settings: Sequence[MixtureSetting],
+) -> list[tuple[Tensor, Tensor]]:
+    """Return weight [dim, classes] and bias [classes] of `fit_mixture` for every setting.
+
+    All share the products with the rows of all nodes. Probabilities are [settings, classes,
+    nodes], along whose last axis a softmax over few classes is fast.
+    """
+    observed = F.one_hot(labels[train], num_classes).to(rows.dtype).T  # [classes, labelled]
+    labelled, nodes = rows[train], train.nonzero().squeeze(1)
+    concentration = rows.new_tensor([each.concentration for each in settings])[:, None, None]
+    noisy = [number for number, each in enumerate(settings) if each.noisy]
+    means = F.normalize(observed @ labelled, dim=1).expand(len(settings), -1, -1)
+    frequency = rows.new_full((len(settings), num_classes), 1 / num_classes)
     for _ in range(_ITERATIONS):
-        probabilities = (concentration * rows @ means.T + frequency.log()).softmax(dim=1)
-        trusted = _trust(probabilities[train], observed) if noisy else observed
-        pull = trusted.T @ labelled / len(labelled)
-        pull = pull + _UNLABELLED * probabilities.T @ rows / len(rows)
-        means = F.normalize(pull, dim=1)
-        frequency = probabilities.mean(dim=0).sqrt()
-        frequency = (frequency / frequency.sum()).clamp_min(1e-12)
-    return concentration * means.T, frequency.log()
+        probabilities = cluster_probabilities(rows, concentration * means, frequency.log())
+        trusted = observed.expand(len(settings), -1, -1)
+        if noisy:
+            trusted = trusted.clone()
+            trusted[noisy] = _trust(probabilities[noisy][:, :, nodes], observed)
+        everywhere = (probabilities.flatten(0, 1) @ rows).view(means.shape)
+        means = F.normalize(
+            trusted @ labelled / len(labelled) + _UNLABELLED * everywhere / len(rows), dim=2
+        )
+        frequency = probabilities.mean(dim=2).sqrt()
+        frequency = (frequency / frequency.sum(dim=1, keepdim=True)).clamp_min(1e-12)
+    weights = (concentration * means).transpose(1, 2)
+    return list(zip(weights, frequency.log(), strict=True))
 
 
-def self_trained_ridge(rows: Embeddings, probabilities: Probabilities) -> tuple[Tensor, Tensor]:
-    """Return weight [dim, classes] and intercept [classes] of ridge regression on all nodes.
-
-    Soft labels are the targets and nodes count by their certainty. The intercept is not
-    penalised, and how often a class occurs does not count: the mean row scores 0. Scores are
-    rows @ weight + intercept.
+def cluster_probabilities(rows: Embeddings, weights: Tensor, biases: Tensor) -> Tensor:
+    """Return the class probabilities of several mixtures [settings, classes, nodes].
 
     Args:
         rows: One row per node [nodes, dim].
-        probabilities: Class probabilities from another classifier [nodes, classes].
+        weights: Of the classes [settings, classes, dim].
+        biases: Of the classes [settings, classes].
     """
-    weight = probabilities.max(dim=1).values[:, None]
-    targets = probabilities - 1 / probabilities.shape[1]
-    middle = (weight * rows).sum(dim=0) / weight.sum()
-    centred = rows - middle
-    gram = centred.T @ (weight * centred) / len(rows)
-    size = gram.diagonal().mean().clamp_min(1e-12)  # rows without any attribute are all 0
-    penalty = size * torch.eye(len(gram), dtype=rows.dtype, device=rows.device)
-    right = centred.T @ (weight * targets) / len(rows)
-    factor = torch.linalg.cholesky(gram + penalty)
-    solution = torch.cholesky_solve(right, factor)
-    return solution, -(middle @ solution)
+    scores = (weights.flatten(0, 1) @ rows.T).view(*biases.shape, len(rows))
+    return (scores + biases[:, :, None]).softmax(dim=1)
 
 
 def _trust(probabilities: Tensor, observed: Tensor) -> Tensor:
-    """Return the posterior of each labelled node's class under symmetric noise."""
-    num_classes = observed.shape[1]
-    kept = (probabilities * observed).sum(dim=1).mean().clamp(1 / num_classes + 0.02, 0.98)
+    """Return the posterior of each labelled node's class under symmetric noise.
+
+    Args:
+        probabilities: Of the mixtures [settings, classes, labelled].
+        observed: Labels as indicators [classes, labelled].
+    """
+    num_classes = len(observed)
+    kept = (probabilities * observed).sum(dim=1).mean(dim=1).clamp(1 / num_classes + 0.02, 0.98)
+    kept = kept[:, None, None]
     flipped = (1 - kept) / (num_classes - 1)
     posterior = probabilities * torch.where(observed > 0, kept, flipped)
     return posterior / posterior.sum(dim=1, keepdim=True).clamp_min(1e-12)

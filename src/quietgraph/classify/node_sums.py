@@ -14,15 +14,14 @@ def margin_of_nodes(scores: Scores) -> Tensor:
     Args:
         scores: Of all nodes, the same in all processes [nodes, classes].
     """
-    nodes = node_rows(len(scores))
-    if nodes.world.size == 1 and len(scores) <= BLOCK:
+    if len(scores) <= BLOCK:
         return mean_margin(scores)
 
     def add_up(rows: slice) -> Tensor:
         top = scores[rows].topk(2, dim=1).values.double()
         return (top[:, 0] - top[:, 1]).sum()
 
-    return (nodes.sum(add_up) / len(scores)).clamp_min(1e-12).to(scores.dtype)
+    return (node_rows(len(scores)).sum(add_up) / len(scores)).clamp_min(1e-12).to(scores.dtype)
 
 
 def fraction_differing(first: Scores, second: Scores, where: Mask) -> float:

@@ -134,6 +134,40 @@ class Quality:
         return cls(**values)
 
 
+@dataclass(frozen=True, eq=False)
+class BeforeReview:
+    """Labels before people reviewed some of them, and what the review has settled.
+
+    Attributes:
+        labels: Observed class codes before the review, -1 unknown [nodes].
+        settled: Wrong labels among the reviewed ones, and of those that were kept as many as were
+            expected to be wrong.
+        expected: Wrong labels that the posterior expects among those that nobody has verified.
+    """
+
+    labels: Labels
+    settled: float
+    expected: float
+
+    def today(self, rate: float, interval: Interval, count: int) -> tuple[float, Interval]:
+        """Return the noise rate of the labels of today and its interval.
+
+        Reviewers take the most doubtful labels first, so the labels that are left are no fair
+        sample: what was wrong before, less what the review has settled, is what is left.
+
+        Args:
+            rate: Before the review.
+            interval: Of this rate.
+            count: Labels of today.
+        """
+        known = int((self.labels != UNKNOWN).sum())
+        low, middle, high = (
+            known * each - self.settled for each in (interval[0], rate, interval[1])
+        )
+        middle, high = max(middle, self.expected), max(high, self.expected)
+        return middle / count, (min(max(low, 0.0), middle) / count, high / count)
+
+
 def assess_quality(
     probabilities: Probabilities,
     pooled: Probabilities,
@@ -141,6 +175,7 @@ def assess_quality(
     *,
     generator: np.random.Generator,
     noise: NoiseEstimate | None = None,
+    before: BeforeReview | None = None,
     unreached: int = 0,
     follows_attributes: bool = False,
     hints: tuple[str, ...] = (),
@@ -151,10 +186,11 @@ def assess_quality(
     Args:
         probabilities: Out-of-fold and calibrated [nodes, classes]; rows of 0 count as no answer.
         pooled: Out-of-fold probabilities of the observed label from all evidence, from which the
-            noise is estimated [nodes, classes].
+            noise is estimated [nodes, classes]; where there was a review, without its results.
         labels: Observed labels as class codes, -1 unknown [nodes].
         generator: Resamples nodes for the interval of the noise rate.
-        noise: Estimated from `pooled` and all labels, where it is known already.
+        noise: Estimated from `pooled`, where it is known already.
+        before: What was known before people reviewed labels; None where they did not.
         unreached: Nodes to which no path leads from a labelled node.
         follows_attributes: Whether wrong labels may follow the nodes' own attributes.
         hints: What to try next where the verdict is not `trust`.
@@ -166,7 +202,11 @@ def assess_quality(
     predicted[rows.sum(axis=1) <= 0] = -1
     hits = predicted == observed
     frequency = np.bincount(observed, minlength=rows.shape[1]) / len(observed)
-    rate, interval = noise_interval(pooled[known], labels[known], generator, noise)
+    noisy = labels if before is None else before.labels
+    asked = noisy != UNKNOWN
+    rate, interval = noise_interval(pooled[asked], noisy[asked], generator, noise)
+    if before is not None:
+        rate, interval = before.today(rate, interval, len(observed))
     facts: dict[str, Any] = {
         "num_labels": len(observed),
         "accuracy": float(hits.mean()),

@@ -20,6 +20,7 @@ HOMOPHILOUS_SIMILARITY: Final = 0.06
 _HOMOPHILOUS = 0.1  # adjusted homophily above which a graph is not heterophilous
 _FEWEST_EDGES = 20  # between labelled nodes, to tell
 _COMPARED_EDGES = 5000  # whose ends are compared
+_COMPARED_AT_ONCE = 256  # few enough for the attributes of both ends to stay in the processor
 _COMPARED = 10_000_000  # attribute values of sampled edges that are compared
 _COUNTED = 2**26  # stored entries of a graph up to which a sample is a permutation of them all
 _EXACT_ENTRIES = 50_000_000  # nodes x columns up to which smoothed attributes are held whole
@@ -149,8 +150,31 @@ def neighbour_similarity(
     if edges.shape[1] == 0:
         return 0.0
     mean = attributes.mean(dim=0) if mean is None else mean
-    first, second = (F.normalize(attributes[end] - mean, dim=1) for end in edges)
-    return float((first * second).sum(dim=1).mean())
+    cosines = []
+    for ends in torch.split(edges, _COMPARED_AT_ONCE, dim=1):
+        first, second = (F.normalize(attributes[end] - mean, dim=1) for end in ends)
+        cosines.append((first * second).sum(dim=1))
+    return float(torch.cat(cosines).mean())
+
+
+def similarity_along_edges(
+    graph: Graph, attributes: Tensor, *, seed: int, mean: Tensor | None = None
+) -> float:
+    """Return `neighbour_similarity` along drawn edges of a graph, computed once and kept with it.
+
+    Args:
+        graph: Whose edges are drawn.
+        attributes: Of `attributes_of`, the nodes' own [nodes, columns].
+        seed: Of the draws, and of the random projection where there is one.
+        mean: Of the attributes, where it is known [columns].
+    """
+
+    def compare() -> float:
+        draws = torch_generator(seed, "edges to compare")
+        edges = edges_to_compare(graph.adjacency, generator=draws).to(attributes.device)
+        return neighbour_similarity(edges, attributes, generator=draws, mean=mean)
+
+    return graph.once(("neighbour similarity", seed, attributes.shape[1]), compare)
 
 
 def is_heterophilous(graph: Graph, labels: Labels) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
@@ -68,7 +69,9 @@ def fit(
         _say_plan(request, observed, reference, world)
         sizes = {"nodes": observed.graph.num_nodes, "classes": len(observed.classes)}
         check_folder(folder, overwrite=overwrite, **sizes)
-        observed = _take_up(request.decisions, observed)
+        decisions = request.decisions.about(observed.codes, observed.classes, observed.node_ids)
+        request = replace(request, decisions=decisions)
+        observed = _take_up(decisions, observed)
         with use_checkpoints(checkpoints):
             run = _learn(request, observed, reference)
             _write(run, folder, overwrite=overwrite)

@@ -143,7 +143,9 @@ def observe_files(
     if annotations is not None and not _has_labels(read.labels):
         answers = read_annotations(annotations, read.node_ids)
         return replace(observe_annotations(read.graph, answers, seed=seed), **facts)
-    found = replace(observe(read.graph, read.labels, read.validation, seed=seed), **facts)
+    ids = read.node_ids
+    observed = observe(read.graph, read.labels, read.validation, seed=seed, node_ids=ids)
+    found = replace(observed, **facts)
     return found if annotations is None else found.annotate(annotations)
 
 

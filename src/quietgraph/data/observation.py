@@ -24,7 +24,15 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data, HeteroData
 
 OBSERVED: Final = "observed"  # the annotator who gave the labels of the graph itself
-_KEPT: Final = ("name", "node_ids", "verified", "understood", "encoding", "changes")
+_KEPT: Final = (
+    "name",
+    "node_ids",
+    "verified",
+    "before_review",
+    "understood",
+    "encoding",
+    "changes",
+)
 _SHOWN_CLASSES: Final = 10
 
 
@@ -40,6 +48,8 @@ class Observation:
         split: Training and validation labels; test nodes only where a benchmark has them.
         node_ids: The user's ids, or positions [nodes].
         verified: Labels that a person has confirmed [nodes] bool.
+        before_review: Observed class of each node before people decided on labels [nodes]; None
+            where they did not, or where it is not known.
         understood: What the reader made of the files; None where there were none.
         encoding: How columns became features, to read a grown graph the same way.
         changes: What was done to the labels since they were observed, in words.
@@ -54,6 +64,7 @@ class Observation:
     split: Split
     node_ids: AnyArray = field(default=None, kw_only=True)  # type: ignore[arg-type]
     verified: Mask = field(default=None, kw_only=True)  # type: ignore[assignment]
+    before_review: Labels | None = field(default=None, kw_only=True)
     understood: Understood | None = field(default=None, kw_only=True)
     encoding: Encoding | None = field(default=None, kw_only=True)
     changes: tuple[str, ...] = field(default=(), kw_only=True)
@@ -173,7 +184,11 @@ class Observation:
         words += [f"{int((verified & ~changed).sum())} kept"] if (verified & ~changed).any() else []
         words += [f"{dropped} dropped"] if dropped else []
         fixed = self.relabel(codes, f"{', '.join(words)} by {corrections.path.name}")
-        return replace(fixed, verified=(self.verified & ~changed) | verified)
+        before = corrections.observed(self.codes, self.classes, self.node_ids)
+        if self.before_review is not None:
+            before = torch.where(self.verified, self.before_review, before)
+        verified |= self.verified & ~changed
+        return replace(fixed, verified=verified, before_review=before)
 
     def drop(self, suspects: pd.DataFrame, count: int) -> "Observation":
         """Return it without the labels of the first suspects, two of each class at least kept.
@@ -220,6 +235,7 @@ def observe(
     *,
     annotations: "AnnotationsLike | None" = None,
     seed: int = 0,
+    node_ids: AnyArray | None = None,
 ) -> Observation:
     """Return labels of any type on a graph as an observation.
 
@@ -231,6 +247,7 @@ def observe(
             stratified fifth of the labels is held out.
         annotations: Answers of several annotators, as `read_annotations` takes them.
         seed: Decides which labels are held out.
+        node_ids: The user's ids [nodes]; positions without them.
     """
     if isinstance(graph, Observation):
         if labels is not None or validation is not None:
@@ -252,7 +269,8 @@ def observe(
         mask = hold_out(codes, seed=seed)
     else:
         mask = check_mask(validation, graph.num_nodes)
-    found = Observation("graph", graph, codes, classes, split_labelled(codes, mask))
+    split = split_labelled(codes, mask)
+    found = Observation("graph", graph, codes, classes, split, node_ids=node_ids)  # type: ignore[arg-type]
     return found if annotations is None else found.annotate(annotations)
 
 

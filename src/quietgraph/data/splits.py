@@ -9,6 +9,8 @@ from torch import Tensor
 from quietgraph.errors import InvalidLabelsError, InvalidParameterError
 from quietgraph.types import UNKNOWN, Labels, Mask
 
+_AT_ONCE = 2**22  # nodes compared at a time
+
 
 @dataclass(frozen=True, eq=False)
 class Split:
@@ -26,9 +28,7 @@ class Split:
                 + ", ".join(f"{mask.dtype} {tuple(mask.shape)}" for mask in masks)
                 + "."
             )
-        both = self.train & self.validation
-        both |= (self.train | self.validation) & self.test
-        shared = int(torch.count_nonzero(both))  # a sum would make numbers of 8 bytes
+        shared = sum(_count_shared(*parts) for parts in zip(*map(_blocks, masks), strict=True))
         if shared:
             raise InvalidLabelsError(
                 f"train, validation and test must not overlap, got {shared} nodes in two of them."
@@ -40,6 +40,15 @@ class Split:
         return self.train | self.validation
 
 
+def _blocks(mask: Mask) -> tuple[Mask, ...]:
+    return torch.split(mask, _AT_ONCE)
+
+
+def _count_shared(train: Mask, validation: Mask, test: Mask) -> int:
+    """Return how many nodes are in two of three sets."""
+    return int(torch.count_nonzero((train & validation) | ((train | validation) & test)))
+
+
 def split_labelled(labels: Labels, validation: Mask) -> Split:
     """Return the labelled nodes as validation nodes and, the others, training nodes.
 
@@ -47,8 +56,9 @@ def split_labelled(labels: Labels, validation: Mask) -> Split:
         labels: Class of each node, -1 = unknown [nodes].
         validation: Nodes whose labels are held out; unlabelled ones do not count [nodes].
     """
-    known = labels != UNKNOWN
-    train, held_out = known & ~validation, known & validation
+    train = labels != UNKNOWN
+    held_out = train & validation
+    train ^= held_out  # in place: masks of very large graphs are long
     if not train.any():
         raise InvalidLabelsError(
             "validation must leave labels to train on, but it holds all of them."

@@ -24,6 +24,7 @@ from quietgraph.embed.losses import info_nce, leading_eigenvectors, prototype_lo
 from quietgraph.embed.scale.partition_loader import Partition, PartitionLoader
 from quietgraph.embed.scale.partition_memory import GramMemory, PrototypeMemory
 from quietgraph.embed.scale.partitions import Plan
+from quietgraph.embed.scale.slot_gradients import SlotEncoder
 from quietgraph.embed.views import ViewRates, draw_view
 from quietgraph.graph import Graph
 from quietgraph.rng import torch_generator
@@ -76,8 +77,8 @@ class ContrastTrainer:
         self.graph, self.encoder, self.settings, self.plan = graph, encoder, settings, plan
         self.rates = [settings.first_view, settings.second_view]
         self.partitions = PartitionLoader(graph, plan, self.rates, feature_norm)
-        self.synchronised = plan.world.wrap(encoder)
-        self.gram = GramMemory(plan.world)
+        self.synchronised = SlotEncoder(encoder, plan)
+        self.gram = GramMemory(plan)
         self.prototypes = PrototypeMemory(
             settings.prototype_counts
             if settings.prototype_weight > 0 and settings.prototype_target == "views"
@@ -92,6 +93,7 @@ class ContrastTrainer:
         settings, plan = self.settings, self.plan
         epoch, step = divmod(number, plan.steps)
         group = plan.group(epoch, step)
+        self.synchronised.start_step()
         seen = [self._encode_views(each, epoch) for each in group if plan.is_ours(each)]
         node = _mean([self._contrast(one) for one in seen])
         values = {"loss": node, "contrast": node}
@@ -150,7 +152,7 @@ class ContrastTrainer:
         views = []
         for rates in self.rates:
             view = draw_view(partition.structure, width, rates, generator=stream)
-            rows = self.synchronised(partition.features, view, anchors)
+            rows = self.synchronised(number, partition.features, view, anchors)
             views.append(unit_rows(rows, least=_LEAST_NORM))
         return _Encoded(partition, anchors, views)
 
@@ -264,8 +266,7 @@ class ContrastTrainer:
         return starts
 
     def _encode_whole(self, partition: Partition) -> Embeddings:
-        embeddings: Embeddings = self.synchronised(partition.features, partition.whole)
-        return embeddings
+        return self.synchronised(partition.number, partition.features, partition.whole)
 
     @torch.no_grad()
     def _encode_alone(self, number: int) -> Embeddings:

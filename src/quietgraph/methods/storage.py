@@ -14,6 +14,7 @@ from torch import Tensor
 
 from quietgraph.annotators.stored import restore_consensus, store_consensus
 from quietgraph.classify.calibration import Calibration
+from quietgraph.classify.label_issues.noise import NoiseEstimate
 from quietgraph.classify.quality import Quality
 from quietgraph.data.label_values import classes_from_json, classes_to_json
 from quietgraph.errors import UnreadableFileError
@@ -48,8 +49,9 @@ def save_model(model: NodeClassifier, folder: Path) -> Path:
         "train": task.train,
         "validation": task.validation,
     }
-    if task.verified is not None:
-        tensors["verified"] = task.verified
+    for name in ("verified", "before_review"):
+        if getattr(task, name) is not None:
+            tensors[name] = getattr(task, name)
     if model.out_of_fold_ is not None:
         tensors["out_of_fold"] = torch.from_numpy(model.out_of_fold_)
     annotators = None
@@ -68,6 +70,7 @@ def save_model(model: NodeClassifier, folder: Path) -> Path:
         "seconds": model.seconds_,
         "calibration": asdict(model.calibration_),
         "quality": None if model.quality_ is None else model.quality_.to_dict(),
+        "noise_before_review": _noise_facts(model.noise_before_review_),
         "annotators": annotators,
     }
     with whole_folder(folder) as scratch:
@@ -133,6 +136,7 @@ def _check_tensors(tensors: dict[str, Tensor], classes: int) -> None:
     shapes |= {"train": (nodes,), "validation": (nodes,), "out_of_fold": (nodes, classes)}
     kinds = {"labels": torch.int64, "train": torch.bool, "validation": torch.bool}
     shapes["verified"], kinds["verified"] = (nodes,), torch.bool
+    shapes["before_review"], kinds["before_review"] = (nodes,), torch.int64
     kinds |= {"scores": torch.float32, "embeddings": torch.float32, "out_of_fold": torch.float64}
     shapes |= {name: (nodes, classes) for name in tensors if name.startswith("votes.")}
     for name, value in tensors.items():
@@ -145,9 +149,10 @@ def _check_tensors(tensors: dict[str, Tensor], classes: int) -> None:
         known = value[~value.isnan()] if name.startswith("votes.") else value  # NaN: no vote
         if value.is_floating_point() and not torch.isfinite(known).all():
             raise ValueError(f"{name} is not finite")
-    labels = tensors["labels"]
-    if nodes == 0 or classes < 2 or labels.min() < UNKNOWN or labels.max() >= classes:
-        raise ValueError("labels are no classes")
+    for name in ("labels", "before_review"):
+        labels = tensors.get(name, tensors["labels"])
+        if nodes == 0 or classes < 2 or labels.min() < UNKNOWN or labels.max() >= classes:
+            raise ValueError(f"{name} are no classes")
 
 
 def _method_of(facts: Mapping[str, object], folder: Path) -> type[NodeClassifier]:
@@ -183,6 +188,7 @@ def _restore(model: NodeClassifier, facts: dict[str, Any], tensors: dict[str, An
         raise ValueError(f"calibration is {stored}")
     quality = facts.get("quality")
     model.quality_ = None if quality is None else Quality.from_dict(quality)
+    model.noise_before_review_ = _noise_of(facts.get("noise_before_review"), len(model.classes_))
     probabilities = tensors.get("out_of_fold")
     model.out_of_fold_ = None if probabilities is None else probabilities.numpy()
     if probabilities is not None:
@@ -193,8 +199,31 @@ def _restore(model: NodeClassifier, facts: dict[str, Any], tensors: dict[str, An
         model.consensus_ = restore_consensus(arrays, annotators, len(model.scores_), model.classes_)
     empty = _featureless(len(tensors["labels"]))
     masks = (tensors["labels"], tensors["train"], tensors["validation"])
-    verified = tensors.get("verified")
-    model.task_ = Task(empty, *masks, len(model.classes_), model.seed, verified=verified)
+    model.task_ = Task(
+        empty,
+        *masks,
+        len(model.classes_),
+        model.seed,
+        verified=tensors.get("verified"),
+        before_review=tensors.get("before_review"),
+    )
+
+
+def _noise_facts(noise: NoiseEstimate | None) -> dict[str, Any] | None:
+    """Return a noise estimate as plain values."""
+    return None if noise is None else {**vars(noise), "transition": noise.transition.tolist()}
+
+
+def _noise_of(plain: Mapping[str, Any] | None, classes: int) -> NoiseEstimate | None:
+    """Return the noise estimate that `_noise_facts` wrote."""
+    if plain is None:
+        return None
+    matrix = torch.tensor(plain["transition"], dtype=torch.float64)
+    if matrix.shape != (classes, classes) or not bool(
+        (matrix >= 0).all() & matrix.isfinite().all()
+    ):
+        raise ValueError("the noise before the review is no matrix of probabilities")
+    return NoiseEstimate(**{**plain, "transition": matrix})
 
 
 def _named(tensors: Mapping[str, object], prefix: str) -> dict[str, Any]:

@@ -125,6 +125,7 @@ def _reason(one: LabelDecision, before: str) -> str:
         return f"unsure{signed}"
     if one.decision == "drop":
         return f"dropped{signed}; it was {before}"
+    before = one.observed or before
     if one.label in {"", before}:
         return f"kept{signed}"
     return f"corrected{signed}; it was {before or 'unknown'}"

@@ -9,6 +9,7 @@ import pandas as pd
 
 from quietgraph.classify.label_issues.suspects import VOTERS
 from quietgraph.classify.verdict import DISTRUST
+from quietgraph.graph.io.corrections import COLUMNS
 from quietgraph.graph.io.raw import id_key
 from quietgraph.report.embedding_map import place_nodes
 from quietgraph.report.evidence import shortened
@@ -34,8 +35,7 @@ def page_data(run: FitRun) -> dict[str, Any]:
         "suspects": _rows(run, queue.head(shown)),
         "details": _details(run.evidence_lines[:shown]),
         "verified": [
-            [one.node, one.label, one.decision, one.by, one.when]
-            for one in run.decisions.decisions.values()
+            [getattr(one, name) for name in COLUMNS] for one in run.decisions.decisions.values()
         ],
         "next": next_command(run.command, VERIFIED_FILE),
         "nodes": run.graph.num_nodes,

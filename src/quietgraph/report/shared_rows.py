@@ -112,7 +112,7 @@ def sample_fit(
 
 
 def _observation_on(observation: Observation, nodes: Tensor) -> Observation:
-    split = observation.split
+    split, before = observation.split, observation.before_review
     return replace(
         observation,
         graph=induced_graph(observation.graph, nodes),
@@ -120,6 +120,7 @@ def _observation_on(observation: Observation, nodes: Tensor) -> Observation:
         split=Split(split.train[nodes], split.validation[nodes], split.test[nodes]),
         node_ids=observation.node_ids[nodes.numpy()],
         verified=observation.verified[nodes],
+        before_review=None if before is None else before[nodes],
     )
 
 

@@ -78,9 +78,15 @@ class ReviewRun:
 
     def decided(self, decisions: Iterable[Decision]) -> dict[str, LabelDecision]:
         """Return what all reviewers decided together, by node; disagreement is a `conflict`."""
-        return {
+        found = {
             node: merge({name: self._complete(one) for name, one in choices.items()})
             for node, choices in latest_choices(decisions).items()
+        }
+        return {
+            node: replace(one, observed=self.suspects[node].observed)
+            if node in self.suspects
+            else one
+            for node, one in found.items()
         }
 
     def export(self, decisions: Iterable[Decision]) -> tuple[str, Counter[str]]:

@@ -95,7 +95,8 @@ def test_two_processes_compute_what_one_does_on_the_same_partitions(tmp_path) ->
     for rank in (0, 1):
         together = torch.load(tmp_path / f"{rank}.pt")
         for name, value in alone.items():
-            torch.testing.assert_close(together[name], value, atol=1e-5, rtol=1e-5)
+            off = 1e-6 if name == "losses" else 0.0  # a mean of losses in another precision
+            torch.testing.assert_close(together[name], value, atol=off, rtol=off, msg=name)
 
 
 def test_without_torchrun_a_distributed_run_says_how_to_start_it(monkeypatch) -> None:
@@ -132,41 +133,49 @@ def hits(folder: Path, classes: np.ndarray) -> float:
     return float((predicted[120:] == classes[120:]).mean())
 
 
-def fit_command(source: Path, out: Path, *more: str) -> list[str]:
-    quick = {"epochs": 30, "warm_up": 5, "dim": 32, "hidden": 32, "partitions": 4}
-    quick["partitions_per_step"] = 2
+def fit_command(source: Path, out: Path, *more: str, method: str = "gcl-lr-attention") -> list[str]:
+    quick = {"epochs": 30, "partitions": 4, "partitions_per_step": 2}
+    if method != "quiet":
+        quick |= {"warm_up": 5, "dim": 32, "hidden": 32}
     pairs = [part for name, value in quick.items() for part in ("--set", f"{name}={value}")]
     command = [sys.executable, "-m", "quietgraph", "fit", str(source), "--out", str(out)]
-    command += ["--method", "gcl-lr-attention"]
+    command += ["--method", method]
     return [*command, *pairs, "--checkpoint-minutes", "0", *more]
 
 
-STAGES = {  # a file that appears in each
-    "training": "run.checkpoint/training.safetensors",
-    "embedding": "run.checkpoint/rows/hidden-*.npy",
-    "classifying": "run.checkpoint/rows/fold scores-*.npy",
-    "writing": ".quietgraph-*/run/predictions/part-*.parquet",
+STAGES = {  # a file that appears in each, and the most seconds that are waited then
+    "training": ("run.checkpoint/training.safetensors", 0.5),
+    "embedding": ("run.checkpoint/rows/hidden-*.npy", 0.0),
+    "smoothing": ("run.checkpoint/rows/hop-*.npy", 0.2),
+    "classifying": ("run.checkpoint/rows/fold scores-*.npy", 0.0),
+    "choosing": ("run.checkpoint/rows/centred-*.npy", 3.0),  # candidates of the fit and of folds
+    "writing": (".quietgraph-*/run/predictions/part-*.parquet", 0.0),
 }
+# Stages of `quiet`, worked on in blocks as above 50,000 nodes.
+KILLED = [("gcl-lr-attention", stage) for stage in STAGES if stage not in ("smoothing", "choosing")]
+KILLED += [("quiet", stage) for stage in STAGES if stage != "classifying"]
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize(
-    "stage",
-    ["training", *(pytest.param(name, marks=pytest.mark.slow) for name in list(STAGES)[1:])],
+    ("method", "stage"),
+    [KILLED[0], *(pytest.param(*one, marks=pytest.mark.slow) for one in KILLED[1:])],
 )
 def test_a_killed_worker_is_replaced_and_the_run_ends_as_if_nothing_had_happened(
-    stage: str, tmp_path
+    method: str, stage: str, tmp_path
 ) -> None:
     classes = write_graph(tmp_path / "graph.npz")
-    command = fit_command(tmp_path / "graph.npz", tmp_path / "run", "--workers", "2")
+    command = fit_command(tmp_path / "graph.npz", tmp_path / "run", "--workers", "2", method=method)
+    if method == "quiet":
+        command[1:3] = [str(Path(__file__).with_name("small_blocks.py"))]
+    file, most = STAGES[stage]
     with (tmp_path / "log").open("w") as log:
         running = subprocess.Popen(command, stdout=log, stderr=log)
         parent, deadline = psutil.Process(running.pid), time.monotonic() + 400
-        while not any(tmp_path.glob(STAGES[stage])) and running.poll() is None:
+        while not any(tmp_path.glob(file)) and running.poll() is None:
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        if stage == "training":
-            time.sleep(np.random.default_rng().random() * 0.5)
+        time.sleep(np.random.default_rng().random() * most)
         victims = workers_of(parent)
         if victims:  # a quick machine may be done already
             random.choice(victims).send_signal(signal.SIGKILL)
@@ -176,7 +185,7 @@ def test_a_killed_worker_is_replaced_and_the_run_ends_as_if_nothing_had_happened
     assert victims, said
     assert "continuing from the checkpoint" in said
     assert not any(tmp_path.glob("run.checkpoint/[!.]*"))
-    printed(*fit_command(tmp_path / "graph.npz", tmp_path / "alone")[3:])
+    printed(*fit_command(tmp_path / "graph.npz", tmp_path / "alone", method=method)[3:])
     facts = json.loads((tmp_path / "run" / "run.json").read_text())
     assert facts["data"]["nodes"] == 500
     parts = [path.name for path in (tmp_path / "run" / "predictions").iterdir()]

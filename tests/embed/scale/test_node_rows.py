@@ -52,3 +52,16 @@ def test_processes_without_a_folder_to_share_are_told_so(monkeypatch) -> None:
     monkeypatch.setattr("quietgraph.embed.scale.node_rows.current_world", distributed.current_world)
     with pytest.raises(InvalidParameterError, match="folder of checkpoints"):
         node_rows(10)
+
+
+def test_a_sum_does_not_depend_on_how_rows_are_shared(monkeypatch) -> None:
+    rows = torch.rand(4_000, 3, generator=torch.Generator().manual_seed(0))
+    shares = [SharedRows(4_000, 100, World(rank, 3)) for rank in range(3)]
+    told: list[torch.Tensor] = []
+    monkeypatch.setattr(World, "total", lambda _, tensor: told.append(tensor) or tensor)
+    for share in shares:
+        share.sum(lambda some: rows[some].sum(dim=0))
+    whole = NodeRows(4_000, 100).sum(lambda some: rows[some].sum(dim=0))
+    assert whole.dtype == rows.dtype
+    assert torch.equal(sum(told[:3]).float(), whole)
+    assert int(NodeRows(7, 2).sum(lambda some: torch.tensor(some.stop - some.start))) == 7

@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+from quietgraph.embed.scale import large_matrix
 from quietgraph.embed.scale.streaming import cut_by_streaming
 from quietgraph.graph import CSR, block_model
 
@@ -52,3 +53,13 @@ def test_isolated_nodes_stay_where_they_are() -> None:
     nothing = torch.zeros(0, dtype=torch.int32)
     empty = CSR(torch.zeros(11, dtype=torch.int32), nothing, torch.zeros(0), (10, 10))
     assert cut_by_streaming(empty, 5).tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+
+
+def test_numbers_of_very_many_nodes_live_in_a_file(monkeypatch) -> None:
+    adjacency = make_adjacency()
+    held = cut_by_streaming(adjacency, 6)
+    monkeypatch.setattr(large_matrix, "_MOST_NUMBERS", 0)
+    mapped = cut_by_streaming(adjacency, 6)
+    assert torch.equal(mapped, held)
+    assert isinstance(large_matrix.empty_numbers(5, "int32"), np.memmap)
+    assert mapped.data_ptr() % 4096 == 0

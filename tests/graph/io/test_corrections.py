@@ -66,7 +66,7 @@ def test_decisions_survive_a_file_whatever_they_hold(tmp_path: Path) -> None:
         LabelDecision("b\nc", "keep", "@y", "=cmd|x"),
         LabelDecision("'=c", "drop"),
         LabelDecision("d", "unsure", by="Bob"),
-        LabelDecision("-5", "other", "snö ☃"),
+        LabelDecision("-5", "other", "snö ☃", observed="=cat"),
     ]
     (tmp_path / "v.csv").write_text(corrections_csv(decisions), encoding="utf-8", newline="")
     found = read_corrections(tmp_path / "v.csv").decisions
@@ -82,6 +82,30 @@ def test_later_decisions_win_and_unsure_undoes_nothing() -> None:
     kinds = {node: one.decision for node, one in merged.decisions.items()}
     assert kinds == {"a": "drop", "b": "keep", "c": "unsure", "d": "keep"}
     assert list(merged.within(["d", "a"]).decisions) == ["a", "d"]
+
+
+def test_the_label_before_the_first_decision_stays_with_the_node() -> None:
+    first = Corrections(Path("x"), {"a": LabelDecision("a", "accept", "cat", observed="cow")})
+    later = Corrections(Path("y"), {"a": LabelDecision("a", "other", "dog", observed="cat")})
+    assert first.updated(later).decisions["a"] == LabelDecision("a", "other", "dog", observed="cow")
+
+
+def test_labels_before_a_review_are_found_in_decisions_or_in_the_table() -> None:
+    decided = Corrections(
+        Path("x"),
+        {
+            "0": LabelDecision("0", "accept", "cat", observed="cow"),
+            "1": LabelDecision("1", "accept", "cat"),
+            "2": LabelDecision("2", "accept", "cat"),
+            "3": LabelDecision("3", "keep", "cow"),
+            "4": LabelDecision("4", "other", "cow", observed="gone"),
+        },
+    )
+    classes, ids = np.array(["cat", "cow"]), np.arange(6)
+    codes = torch.tensor([0, 1, 0, 1, 1, -1])  # the table holds some corrected labels already
+    assert decided.observed(codes, classes, ids).tolist() == [1, 1, -1, 1, -1, -1]
+    about = decided.about(codes, classes, ids).decisions
+    assert [one.observed for one in about.values()] == ["cow", "cow", "", "cow", "gone"]
 
 
 @pytest.mark.parametrize(

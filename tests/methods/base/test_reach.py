@@ -41,3 +41,13 @@ def test_long_paths_and_stars_are_one_component(shape: str) -> None:
     labels = torch.full((size + 1,), -1)
     labels[7] = 0
     assert count_unreached(graph.adjacency, labels) == 1
+
+
+def test_what_is_counted_in_files_is_what_is_counted_in_memory(monkeypatch) -> None:
+    edges = np.random.default_rng(0).integers(0, 300, size=(2, 150))
+    graph = Graph.from_arrays(np.ones((300, 1)), edges)
+    labels = torch.full((300,), -1)
+    labels[:9] = 0
+    held = count_unreached(graph.adjacency, labels)
+    monkeypatch.setattr("quietgraph.embed.scale.large_matrix._MOST_NUMBERS", 0)
+    assert count_unreached(graph.adjacency, labels) == held > 0

@@ -16,6 +16,7 @@ from quietgraph.methods.quiet.ensemble import (
     errors_follow_attributes,
     make_ensemble,
 )
+from quietgraph.methods.quiet.evaluation import Evaluation
 from quietgraph.methods.quiet.features import prepare_features
 from quietgraph.methods.quiet.node_features import NodeFeatures
 
@@ -49,14 +50,14 @@ def test_errors_that_are_read_off_attributes_are_noticed(seed: int) -> None:
     known = task.labels >= 0
     assert 0.15 < (task.labels[known] != torch.from_numpy(classes)[known]).float().mean() < 0.6
     pool = fit_candidates(rows, task, ["ridge", "logistic", "clusters"])
-    assert errors_follow_attributes(pool, rows, task)
+    assert errors_follow_attributes(pool, rows, task, Evaluation(rows, task))
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_errors_that_depend_on_the_class_alone_are_not(seed: int) -> None:
     task, rows, _ = problem("symmetric", seed)
     pool = fit_candidates(rows, task, ["ridge", "logistic", "clusters"])
-    assert not errors_follow_attributes(pool, rows, task)
+    assert not errors_follow_attributes(pool, rows, task, Evaluation(rows, task))
 
 
 def test_labels_that_are_all_predicted_say_nothing_of_errors() -> None:
@@ -64,13 +65,14 @@ def test_labels_that_are_all_predicted_say_nothing_of_errors() -> None:
     clean = replace(task, labels=torch.where(task.labels >= 0, torch.from_numpy(classes), -1))
     rows = {kind: torch.nn.functional.one_hot(torch.from_numpy(classes)).float() for kind in rows}
     pool = fit_candidates(rows, clean, ["ridge"])
-    assert not errors_follow_attributes(pool, rows, clean)
+    assert not errors_follow_attributes(pool, rows, clean, Evaluation(rows, clean))
 
 
 def test_weights_by_family_add_up_to_the_same_for_each_family() -> None:
     task, rows, _ = problem("symmetric", 1)
     pool = fit_candidates(rows, task, ["ridge", "logistic", "clusters"])
-    weights = ensemble_weights(pool, rows, task, temperature=0.13, family_temperature=math.inf)
+    evaluation = Evaluation(rows, task)
+    weights = ensemble_weights(pool, evaluation, temperature=0.13, family_temperature=math.inf)
     sums: dict[str, float] = {}
     for name, weight in weights.items():
         sums[pool[name].family] = sums.get(pool[name].family, 0.0) + weight
@@ -81,13 +83,14 @@ def test_weights_by_family_add_up_to_the_same_for_each_family() -> None:
 def test_families_are_weighted_by_the_accuracy_of_their_mean() -> None:
     task, rows, _ = problem("symmetric", 1)
     pool = fit_candidates(rows, task, ["ridge", "logistic", "clusters"])
-    weights = ensemble_weights(pool, rows, task, temperature=0.13, family_temperature=0.5)
+    evaluation = Evaluation(rows, task)
+    weights = ensemble_weights(pool, evaluation, temperature=0.13, family_temperature=0.5)
     labels, found = task.labels[task.validation], {}
     for family in {each.family for each in pool.values()}:
         own = {name: each for name, each in pool.items() if each.family == family}
-        inner = ensemble_weights(own, rows, task, temperature=0.13)
+        inner = ensemble_weights(own, evaluation, temperature=0.13)
         held_out = {kind: value[task.validation] for kind, value in rows.items()}
-        mean = make_ensemble(own, inner, rows).scores(held_out).argmax(dim=1)
+        mean = make_ensemble(own, inner, evaluation).scores(held_out).argmax(dim=1)
         found[family] = float((mean == labels).float().mean())
     raw = {
         f: math.exp((a - max(found.values())) * len(labels) ** 0.5 / 0.5) for f, a in found.items()
@@ -105,6 +108,7 @@ def test_weights_by_accuracy_follow_the_formula() -> None:
     task = Task(None, labels, ~everything, everything, 2, 0)  # type: ignore[arg-type]
     right = Candidate("own", torch.tensor([[1.0, 0], [1, 0], [0, 1], [0, 1]]), torch.zeros(2))
     worse = right._replace(weight=torch.tensor([[1.0, 0], [1, 0], [0, 1], [1, 0]]))
-    weights = ensemble_weights({"right": right, "worse": worse}, rows, task, temperature=0.5)
+    pool = {"right": right, "worse": worse}
+    weights = ensemble_weights(pool, Evaluation(rows, task), temperature=0.5)
     expected = np.exp(-0.25 * 2 / 0.5)
     assert weights["worse"] / weights["right"] == pytest.approx(expected)

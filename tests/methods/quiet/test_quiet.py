@@ -13,7 +13,6 @@ from quietgraph.classify import (
     fit_mixture,
     leading_directions,
     neighbour_similarity,
-    self_trained_ridge,
     smooth_rows,
     smoothing,
 )
@@ -21,8 +20,9 @@ from quietgraph.classify.class_prior import class_adjustment
 from quietgraph.embed import Propagation, normalised_adjacency
 from quietgraph.graph import CSR
 from quietgraph.methods.base.task import Task
-from quietgraph.methods.quiet.candidates import Candidate, Layer, class_permutations, permuted
+from quietgraph.methods.quiet.candidates import Candidate, Layer
 from quietgraph.methods.quiet.ensemble import Ensemble, correct_labels
+from quietgraph.methods.quiet.evaluation import Evaluation, class_permutations, permuted
 from quietgraph.rng import torch_generator
 from quietgraph.testing import small_problem
 
@@ -75,22 +75,6 @@ def test_the_cluster_projection_square_roots_the_singular_values() -> None:
     exact = F.normalize((left * values.sqrt())[:, :3], dim=1)
     fast = F.normalize(rows @ cluster_projection(rows, 3), dim=1)
     torch.testing.assert_close(fast @ fast.T, exact @ exact.T, atol=1e-8, rtol=1e-8)
-
-
-def test_self_trained_ridge_solves_its_weighted_normal_equations() -> None:
-    rows = 1 + torch.randn(40, 5, generator=torch_generator(0), dtype=torch.float64)
-    probabilities = torch.randn(40, 3, generator=torch_generator(1), dtype=torch.float64).softmax(
-        dim=1
-    )
-    sure = probabilities.max(dim=1).values[:, None]
-    centred = rows - (sure * rows).sum(dim=0) / sure.sum()
-    wide = torch.cat([rows, rows.new_ones(40, 1)], dim=1)
-    penalty = torch.eye(6, dtype=torch.float64) * (sure * centred.square()).sum() / 5
-    penalty[-1, -1] = 0
-    targets = probabilities - (sure * probabilities).sum(dim=0) / sure.sum()
-    slow = torch.linalg.solve(wide.T @ (sure * wide) + penalty, wide.T @ (sure * targets))
-    weight, bias = self_trained_ridge(rows, probabilities)
-    torch.testing.assert_close(torch.cat([weight, bias[None]]), slow)
 
 
 def test_clusters_find_the_classes_though_labels_are_wrong() -> None:
@@ -297,7 +281,8 @@ def test_swapped_classes_are_permuted_back() -> None:
     wrong = Candidate("rows", torch.eye(3)[:, [1, 0, 2]], torch.zeros(3))
     right = Candidate("rows", torch.eye(3), torch.zeros(3))
     features = {"rows": rows}
-    orders = class_permutations({"wrong": wrong, "right": right}, features, task)
+    pool = {"wrong": wrong, "right": right}
+    orders = class_permutations(pool, Evaluation(features, task))
     assert list(orders) == ["wrong"]
     found = permuted({"wrong": wrong}, orders)["wrong, classes permuted"]
     torch.testing.assert_close(found.scores(features), right.scores(features))

@@ -12,13 +12,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from quietgraph.classify.label_issues.out_of_fold import out_of_fold
-from quietgraph.classify.logistic import logistic_path, span_coordinates
+from quietgraph.classify.logistic import logistic_path, narrow_rows
 from quietgraph.classify.smoothing import attribute_directions, attributes_of
 from quietgraph.graph import Graph
 from quietgraph.rng import torch_generator
-from quietgraph.types import UNKNOWN, Labels, Mask, Probabilities, Scores
+from quietgraph.types import UNKNOWN, Labels, Probabilities, Scores
 
 _PENALTIES: Final = {"attributes": 2.0, "own": 0.5}
+_TOLERANCE: Final = 1e-4  # of the gradient: probabilities to two digits
 MOST_COLUMNS: Final = 256  # of the smoothed attributes that are kept
 _MOST_LABELS: Final = 20_000  # to learn from, a sample where there are more
 
@@ -39,47 +40,43 @@ def attribute_probabilities(
     """
     own, smooth = attributes_of(graph, seed=seed, most_columns=MOST_COLUMNS)
     mean, directions = attribute_directions(graph, smooth, MOST_COLUMNS, seed=seed)
-    wanted = slice(None) if nodes is None else nodes
-    smooth = F.normalize((smooth[wanted] - mean) @ directions, dim=1)
+    known = (labels != UNKNOWN).nonzero().squeeze(1).to(own.device)
+    labelled = known if nodes is None else nodes[known]
+    smooth = F.normalize((smooth[labelled] - mean) @ directions, dim=1)
     return {
         name: logistic_out_of_fold(rows, labels, num_classes, _PENALTIES[name], seed=seed)
-        for name, rows in {"attributes": smooth, "own": own[wanted]}.items()
+        for name, rows in {"attributes": smooth, "own": own[labelled]}.items()
     }
 
 
 def logistic_out_of_fold(
     rows: Tensor, labels: Labels, num_classes: int, penalty: float, *, seed: int
 ) -> Probabilities:
-    """Return out-of-fold probabilities of a logistic regression, 0 without a label.
+    """Return out-of-fold probabilities of a logistic regression [nodes, classes].
+
+    They are 0 without a label.
 
     Args:
-        rows: Features [nodes, columns].
+        rows: Features of the nodes with a label, in their order [labelled nodes, columns].
         labels: Observed labels as class codes, -1 unknown [nodes].
         num_classes: Number of classes.
         penalty: L2 penalty.
         seed: For folds and samples.
     """
     sample = torch_generator(seed, "labels to learn from")
-    rows = _in_span(rows, labels != UNKNOWN)
+    # Narrow rows are shared by all folds.
+    points = torch.from_numpy(narrow_rows(rows.double().cpu().numpy()))
 
     def learn(seen: Labels) -> Scores:
         known = (seen != UNKNOWN).nonzero().squeeze(1)
         if len(known) > _MOST_LABELS:
             known = known[torch.randperm(len(known), generator=sample)[:_MOST_LABELS]]
-        weight, bias = logistic_path(rows[known], seen[known], num_classes, (penalty,))[penalty]
-        return rows @ weight + bias
+        given = (points[known], seen[known], num_classes, (penalty,))
+        weight, bias = logistic_path(*given, tolerance=_TOLERANCE)[penalty]
+        return points @ weight + bias
 
-    return out_of_fold(labels, learn, num_classes, generator=torch_generator(seed, "folds"))
-
-
-def _in_span(rows: Tensor, labelled: Mask) -> Tensor:
-    """Return labelled rows in a basis of their span that all folds share, and 0 for the others.
-
-    Where there are more labelled rows than columns, all rows are returned as they are.
-    """
-    if int(labelled.sum()) >= rows.shape[1]:
-        return rows
-    points = span_coordinates(rows[labelled].double().cpu().numpy())[0]
-    narrow = torch.zeros(len(rows), points.shape[1], dtype=torch.float64)
-    narrow[labelled] = torch.from_numpy(points)
-    return narrow
+    known = labels != UNKNOWN
+    draws = torch_generator(seed, "folds")
+    found = torch.zeros(len(labels), num_classes, dtype=torch.float64)
+    found[known] = out_of_fold(labels[known], learn, num_classes, generator=draws)
+    return found

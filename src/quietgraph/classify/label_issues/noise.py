@@ -55,10 +55,8 @@ def estimate_noise(probabilities: Probabilities, labels: Labels) -> NoiseEstimat
     observed, confidence = labels[known], probabilities[known].to(torch.float64)
     predicted = confidence.argmax(dim=1)
     place = _place_in_class(predicted, confidence.max(dim=1).values)
-    kept = max(
-        (place < fraction for fraction in _FRACTIONS),
-        key=lambda anchors: _agreement_bound((predicted == observed)[anchors]),
-    )
+    fractions = torch.tensor(_FRACTIONS, dtype=torch.float64)
+    kept = place < fractions[_best_fraction(place, predicted == observed, fractions)]
     num_classes = probabilities.shape[1]
     counts = _count_pairs(predicted[kept], observed[kept], num_classes)
     transition = smooth_noise_matrix(counts)
@@ -81,12 +79,17 @@ def _place_in_class(predicted: Tensor, confidence: Tensor) -> Tensor:
     return place
 
 
-def _agreement_bound(agrees: Tensor) -> float:
-    """Return Wilson's lower bound of the agreement: a few anchors that all agree prove little."""
-    mean, count, z = float(agrees.double().mean()), len(agrees), _BOUND
+def _best_fraction(place: Tensor, agrees: Tensor, fractions: Tensor) -> int:
+    """Return the position of the fraction whose anchors agree most with the labels, for certain.
+
+    By Wilson's lower bound of the agreement: a few anchors that all agree prove little.
+    """
+    anchors = place[None] < fractions[:, None]
+    count, z = anchors.sum(dim=1).double(), _BOUND
+    mean = (anchors & agrees).sum(dim=1) / count
     centre = mean + z**2 / (2 * count)
-    spread = z * (mean * (1 - mean) / count + z**2 / (4 * count**2)) ** 0.5
-    return float((centre - spread) / (1 + z**2 / count))
+    spread = z * (mean * (1 - mean) / count + z**2 / (4 * count**2)).sqrt()
+    return int(((centre - spread) / (1 + z**2 / count)).argmax())
 
 
 def _count_pairs(rows: Tensor, columns: Tensor, num_classes: int) -> Tensor:
@@ -101,9 +104,8 @@ def smooth_noise_matrix(counts: Tensor) -> Tensor:
     whose weight has the largest marginal likelihood.
     """
     symmetric = symmetric_noise(float(1 - counts.trace() / counts.sum()), len(counts))
-    priors = [weight * symmetric for weight in _WEIGHTS]
-    prior = max(priors, key=lambda each: _evidence(counts, each))
-    posterior = counts + prior
+    priors = torch.tensor(_WEIGHTS, dtype=torch.float64)[:, None, None] * symmetric
+    posterior = counts + priors[int(_evidence(counts, priors).argmax())]
     return posterior / posterior.sum(dim=1, keepdim=True)
 
 
@@ -126,11 +128,12 @@ def asymmetry(noise_matrix: Tensor) -> float:
     return float(apart.sqrt()) / max(rate, _SMALL_RATE)
 
 
-def _evidence(counts: Tensor, prior: Tensor) -> float:
-    """Return the log marginal likelihood of the rows under Dirichlet-multinomial draws."""
-    whole = torch.lgamma(prior.sum(1)) - torch.lgamma(prior.sum(1) + counts.sum(1))
-    parts = torch.lgamma(counts + prior) - torch.lgamma(prior)
-    return float(whole.sum() + parts.sum())
+def _evidence(counts: Tensor, priors: Tensor) -> Tensor:
+    """Return the log marginal likelihood of the rows under Dirichlet-multinomial draws [priors]."""
+    sums = priors.sum(dim=2)
+    whole = torch.lgamma(sums) - torch.lgamma(sums + counts.sum(dim=1))
+    parts = torch.lgamma(counts + priors) - torch.lgamma(priors)
+    return whole.sum(dim=1) + parts.sum(dim=(1, 2))
 
 
 def _check_inputs(probabilities: Probabilities, labels: Labels) -> None:

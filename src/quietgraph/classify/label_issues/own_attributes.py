@@ -19,12 +19,11 @@ from quietgraph.classify.label_issues.pooling import pool_evidence
 from quietgraph.classify.smoothing import (
     HOMOPHILOUS_SIMILARITY,
     attributes_of,
-    edges_to_compare,
-    neighbour_similarity,
+    similarity_along_edges,
 )
+from quietgraph.embed.propagation import multiply
 from quietgraph.embed.scale.partitions import WHOLE_UP_TO
-from quietgraph.graph import Graph
-from quietgraph.rng import torch_generator
+from quietgraph.graph import CSR, Graph
 from quietgraph.types import UNKNOWN, Labels, Probabilities
 
 _SIGNIFICANCE: Final = 0.1
@@ -61,19 +60,17 @@ def labels_follow_attributes(
     """
     if graph.num_nodes > WHOLE_UP_TO or graph.num_edges == 0:
         return False
-    own = attributes_of(graph, seed=seed, most_columns=MOST_COLUMNS)[0].cpu()
-    draws = torch_generator(seed, "edges to compare")
-    edges = edges_to_compare(graph.adjacency, generator=draws).cpu()
-    similarity = neighbour_similarity(edges, own, generator=draws)
-    if similarity <= HOMOPHILOUS_SIMILARITY:
+    own = attributes_of(graph, seed=seed, most_columns=MOST_COLUMNS)[0]
+    if similarity_along_edges(graph, own, seed=seed) <= HOMOPHILOUS_SIMILARITY:
         return False
-    rows, has_neighbours = neighbour_attributes(graph, own)
+    rows, has_neighbours = (each.cpu() for each in neighbour_attributes(graph, own))
     if nodes is not None:
         rows, has_neighbours = rows[nodes], has_neighbours[nodes]
     known = torch.where(has_neighbours, labels, UNKNOWN)
     if int((known != UNKNOWN).sum()) < 2 * num_classes:
         return False
-    around = logistic_out_of_fold(rows, known, num_classes, _PENALTY, seed=seed)
+    labelled = rows[known != UNKNOWN]
+    around = logistic_out_of_fold(labelled, known, num_classes, _PENALTY, seed=seed)
     evidence = {"own": votes["own"], "around": around, "neighbours": votes["neighbours"]}
     weights = pool_evidence(evidence, known).weights
     if weights["own"] <= weights["around"] + weights["neighbours"]:
@@ -90,17 +87,17 @@ def neighbour_attributes(graph: Graph, own: Tensor) -> tuple[Tensor, Tensor]:
         graph: Whose edges count once, whatever their weight.
         own: Attributes [nodes, columns].
     """
-    adjacency = graph.adjacency.to_scipy().astype(np.float64).tocsr()
+    adjacency = graph.adjacency.to_scipy().astype(np.float32).tocsr()
     adjacency.data[:] = 1.0
-    adjacency = adjacency - diags_array(adjacency.diagonal())
-    degrees = np.asarray(adjacency.sum(axis=1)).ravel()
-    inverse = 1 / np.maximum(degrees, 1)
-    attributes = own.double().numpy()
-    near = inverse[:, None] * (adjacency @ attributes)
-    back = inverse * (adjacency @ inverse)  # how much of two hops leads back to the node
-    far = inverse[:, None] * (adjacency @ near) - back[:, None] * attributes
-    rows = F.normalize(torch.from_numpy(near + far).float(), dim=1)
-    return rows, torch.from_numpy(degrees > 0)
+    adjacency = (adjacency - diags_array(adjacency.diagonal(), dtype=np.float32)).tocsr()
+    adjacency.eliminate_zeros()
+    neighbours = CSR.from_scipy(adjacency).to(own.device)
+    degrees = multiply(neighbours, own.new_ones(len(own), 1))
+    inverse = 1 / degrees.clamp_min(1)
+    near = inverse * multiply(neighbours, own)
+    back = inverse * multiply(neighbours, inverse)  # how much of two hops leads back to the node
+    far = inverse * multiply(neighbours, near) - back * own
+    return F.normalize(near + far, dim=1), degrees.squeeze(1) > 0
 
 
 def _own_side_with_labels(own: Probabilities, around: Probabilities, labels: Labels) -> bool:

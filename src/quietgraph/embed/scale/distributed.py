@@ -87,6 +87,19 @@ def current_world() -> World:
 
 
 @contextmanager
+def work_alone() -> Iterator[None]:
+    """Let every process compute whole matrices inside the block, as one process does.
+
+    Nothing is sent there. It is meant for graphs so small that sharing rows gains nothing.
+    """
+    token = _world.set(ALONE)
+    try:
+        yield
+    finally:
+        _world.reset(token)
+
+
+@contextmanager
 def join_world() -> Iterator[World]:
     """Join the processes that torchrun started, for the time of the block.
 

@@ -74,13 +74,18 @@ class NodeRows:
         return torch.cat([compute(rows) for rows in self.blocks()])
 
     def sum(self, compute: Callable[[slice], Tensor]) -> Tensor:
-        """Return the sum over all nodes of what a function gives for ranges of rows."""
+        """Return the sum over all nodes of what a function gives for ranges of rows.
+
+        Ranges are added in double precision, so that the order, which depends on the number of
+        processes, changes no digit of a result in single precision.
+        """
         total: Tensor | None = None
         for rows in self.blocks():
             found = compute(rows)
-            total = found if total is None else total + found
+            exact = found.double() if found.is_floating_point() else found
+            total = exact if total is None else total + exact
         assert total is not None  # noqa: S101  (every process has rows)
-        return self.world.total(total)
+        return self.world.total(total).to(found.dtype)
 
     def once(self, name: str, key: str, compute: Callable[[], Tensor]) -> Tensor:
         """Return what `compute` fills under a name, where processes share it only once for a key.

@@ -13,7 +13,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from quietgraph.embed.clusters import start_clusters
-from quietgraph.embed.scale.distributed import World
 from quietgraph.embed.scale.partitions import Plan
 from quietgraph.types import Embeddings
 
@@ -45,8 +44,8 @@ class _Granularity:
 class GramMemory:
     """The Gram matrix of all embeddings, a sum of one per partition."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
         self.grams: dict[int, Tensor] = {}  # of our partitions [dim, dim]
 
     def refresh(self, partition: int, rows: Embeddings) -> None:
@@ -56,7 +55,7 @@ class GramMemory:
 
     def total(self) -> Tensor:
         """Return the Gram matrix of all partitions, the same in every process [dim, dim]."""
-        return self.world.total(_sum(list(self.grams.values())))
+        return self.plan.world.total(_sum_by_slot(self.grams, self.plan))
 
 
 class PrototypeMemory:
@@ -104,7 +103,7 @@ class PrototypeMemory:
         for level in self.levels:
             for partition, unit in rows.items():
                 level.add_up(partition, unit)
-        sums = [_sum(list(level.sums.values())) for level in self.levels]
+        sums = [_sum_by_slot(level.sums, self.plan) for level in self.levels]
         totals = torch.split(self.plan.world.total(torch.cat(sums)), [len(one) for one in sums])
         for level, total in zip(self.levels, totals, strict=True):
             means, empty = total[:, :-1].contiguous(), total[:, -1] == 0
@@ -146,6 +145,14 @@ class PrototypeMemory:
             first += size
         assert found is not None  # noqa: S101  (every process has a partition in every step)
         return self.plan.world.total(found)
+
+
+def _sum_by_slot(tensors: dict[int, Tensor], plan: Plan) -> Tensor:
+    """Return the sum over partitions, of each slot first, as processes with a slot each add up."""
+    slots: dict[int, list[Tensor]] = {}
+    for partition, tensor in tensors.items():
+        slots.setdefault(plan.slot(partition), []).append(tensor)
+    return _sum([_sum(own) for own in slots.values()])
 
 
 def _sum(tensors: list[Tensor]) -> Tensor:

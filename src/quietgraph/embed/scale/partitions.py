@@ -67,6 +67,10 @@ class Plan:
         """Return the partitions of a step, slot by slot."""
         return [self._order(epoch, slot)[step] for slot in range(self.per_step)]
 
+    def slot(self, partition: int) -> int:
+        """Return the slot of a partition."""
+        return partition % self.per_step
+
     def is_ours(self, partition: int) -> bool:
         """Whether this process trains on the partition."""
         return _is_ours(partition, self.per_step, self.world)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from quietgraph.embed.scale.distributed import ALONE, World
+from quietgraph.embed.scale.large_matrix import empty_numbers
 from quietgraph.graph import CSR
 from quietgraph.types import FloatArray, IntArray
 
@@ -50,7 +51,7 @@ class _Stream:
     def __init__(self, adjacency: CSR, count: int, world: World) -> None:
         nodes = adjacency.shape[0]
         self.adjacency, self.count, self.world = adjacency, count, world
-        self.owner = np.empty(nodes, dtype=np.int32)
+        self.owner = empty_numbers(nodes, "int32")
         self.sizes = np.zeros(count, dtype=np.int64)
         for start in range(0, nodes, _MOST_ROWS):
             block = np.arange(start, min(start + _MOST_ROWS, nodes)) * count // nodes

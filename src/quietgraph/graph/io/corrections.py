@@ -8,7 +8,7 @@ them as certain and never lists them as suspects again.
 import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -24,7 +24,8 @@ from quietgraph.types import UNKNOWN, AnyArray, BoolArray, Labels
 
 DECISIONS: Final = ("accept", "keep", "other", "drop", "unsure")
 VERIFYING: Final = ("accept", "keep", "other")
-COLUMNS: Final = ("node", "label", "decision", "by", "when")
+CHANGING: Final = ("accept", "other")
+COLUMNS: Final = ("node", "label", "decision", "by", "when", "observed")
 _NODE_NAMES: Final = ("node", "id", "node_id")
 _OBSERVED_NAMES: Final = ("observed", "given")
 
@@ -41,6 +42,7 @@ class LabelDecision:
             for `keep` where the file does not say it.
         by: Who decided; '' where nobody said.
         when: The time, ISO 8601; '' where nobody said.
+        observed: The label that was decided about; '' where there was none or nobody said.
     """
 
     node: str
@@ -48,6 +50,7 @@ class LabelDecision:
     label: str = ""
     by: str = ""
     when: str = ""
+    observed: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,44 @@ class Corrections:
         verified = {node for node, one in self.decisions.items() if one.decision in VERIFYING}
         return np.array([id_key(node) in verified for node in node_ids], dtype=bool)
 
+    def observed(
+        self, codes: Labels, classes: AnyArray, node_ids: Sequence[object] | AnyArray
+    ) -> Labels:
+        """Return the class codes before the decisions [nodes].
+
+        A table may have been corrected already: then the decision itself knows the label that it is
+        about, or nobody does. Classes that no label has any more are unknown.
+
+        Args:
+            codes: Observed class of each node in the table, -1 = unknown [nodes].
+            classes: Label value of each code [classes].
+            node_ids: Of the nodes [nodes].
+        """
+        known = {str(label): code for code, label in enumerate(classes)}
+        before = codes.clone()
+        for place, node in enumerate(node_ids):
+            decided = self.decisions.get(id_key(node))
+            if decided is None:
+                continue
+            if decided.observed:
+                before[place] = known.get(decided.observed, UNKNOWN)
+            elif decided.decision in CHANGING and codes[place] == known.get(decided.label):
+                before[place] = UNKNOWN
+        return before
+
+    def about(
+        self, codes: Labels, classes: AnyArray, node_ids: Sequence[object] | AnyArray
+    ) -> "Corrections":
+        """Return the decisions, each with the label that it is about, as `observed` finds it."""
+        if not self.decisions:
+            return self
+        before, found = self.observed(codes, classes, node_ids).tolist(), dict(self.decisions)
+        for node, code in zip(node_ids, before, strict=True):
+            one = found.get(id_key(node))
+            if one is not None and not one.observed and code != UNKNOWN:
+                found[one.node] = replace(one, observed=str(classes[code]))
+        return Corrections(self.path, found)
+
     @property
     def labels(self) -> dict[str, str]:
         """Labels that hold from now on by node; '' where a label is dropped."""
@@ -107,7 +148,8 @@ class Corrections:
         merged = dict(self.decisions)
         for node, decided in later.decisions.items():
             if decided.decision != "unsure" or node not in merged:
-                merged[node] = decided
+                first = merged[node].observed if node in merged else ""
+                merged[node] = replace(decided, observed=first or decided.observed)
         return Corrections(later.path, merged)
 
 
@@ -116,8 +158,8 @@ def read_corrections(path: str | Path) -> Corrections:
 
     It has a column `node` and a column `label`, or it is a suspects.csv with a new column
     `decision` (accept, keep, other, drop, unsure) or `label`, or it was exported by a report, a
-    review or a fit (node, label, decision, by, when). Where a row has a label, the label counts;
-    where it has neither, nothing is decided.
+    review or a fit (node, label, decision, by, when, observed). Where a row has a label, the label
+    counts; where it has neither, nothing is decided.
     """
     path = Path(path)
     table = open_table(path, budget_of(str(path), [path], None))
@@ -160,7 +202,8 @@ def _decided(
 ) -> LabelDecision | None:
     """Return what a row decides; None where it decides nothing."""
     decision, label = cells.get("decision", "").lower(), cells.get("label", "")
-    signed = (cells.get("by", ""), cells.get("when", ""))
+    observed = next((cells[name] for name in _OBSERVED_NAMES if name in cells), "")
+    signed = (cells.get("by", ""), cells.get("when", ""), observed)
     if decision and decision not in DECISIONS:
         raise UnreadableFileError(
             f"{path} {where()} has the decision '{decision}'; it must be one of "
@@ -176,7 +219,6 @@ def _decided(
     if decision == "accept":
         return LabelDecision(node, decision, cells["suggested"], *signed)
     if decision == "keep":
-        observed = next((cells[name] for name in _OBSERVED_NAMES if name in cells), "")
         return LabelDecision(node, decision, observed, *signed)
     return LabelDecision(node, decision, "", *signed) if decision else None
 
@@ -187,6 +229,6 @@ def corrections_csv(decisions: Iterable[LabelDecision]) -> str:
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(COLUMNS)
     for one in decisions:
-        cells = (one.node, one.label, one.decision, one.by, one.when)
+        cells = (getattr(one, name) for name in COLUMNS)
         writer.writerow([guard(cell) for cell in cells])
     return buffer.getvalue()

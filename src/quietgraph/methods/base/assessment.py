@@ -20,11 +20,12 @@ from quietgraph.classify.label_issues.noise import (
 )
 from quietgraph.classify.label_issues.own_attributes import labels_follow_attributes
 from quietgraph.classify.label_issues.pooling import pool_evidence
+from quietgraph.classify.label_issues.posterior import label_posterior
 from quietgraph.classify.label_issues.suspects import (
     nearest_label_fractions,
     neighbour_label_fractions,
 )
-from quietgraph.classify.quality import Quality, assess_quality
+from quietgraph.classify.quality import BeforeReview, Quality, assess_quality
 from quietgraph.classify.verdict import DISTRUST, OBSERVED
 from quietgraph.data.homophily import is_heterophilous
 from quietgraph.embed.scale.node_rows import node_rows
@@ -57,8 +58,8 @@ class Evidence:
     """What a fitted model and all other evidence say together.
 
     Attributes:
-        pooled: Probabilities of the observed labels [nodes, classes].
-        noise: Estimated from them, for the labels that no person has verified.
+        pooled: Probabilities of the observed labels, before any review [nodes, classes].
+        noise: Estimated from them, for the labels before any review.
     """
 
     pooled: Probabilities
@@ -66,7 +67,12 @@ class Evidence:
 
 
 def pool_votes(
-    out_of_fold: Probabilities, votes: dict[str, Tensor], task: Task, *, with_nearest: bool
+    out_of_fold: Probabilities,
+    votes: dict[str, Tensor],
+    task: Task,
+    *,
+    with_nearest: bool,
+    noise: NoiseEstimate | None = None,
 ) -> Evidence:
     """Return the evidence of the model and of all others together.
 
@@ -76,12 +82,12 @@ def pool_votes(
         task: With the observed labels.
         with_nearest: Whether the nearest nodes in the embedding count: embeddings trained on the
             labels are no independent evidence about them.
+        noise: Where it is known already.
     """
     others = {name: rows for name, rows in votes.items() if with_nearest or name != "nearest"}
-    pooled = pool_evidence({"model": out_of_fold, **others}, task.labels).probabilities
-    labels = task.labels.masked_fill(task.is_verified(torch.ones_like(task.train)), UNKNOWN)
-    known = labels if (labels != UNKNOWN).any() else task.labels
-    return Evidence(pooled, estimate_noise(pooled, known))
+    labels = task.noisy_labels()
+    pooled = pool_evidence({"model": out_of_fold, **others}, labels).probabilities
+    return Evidence(pooled, noise or estimate_noise(pooled, labels))
 
 
 def asked_nodes(task: Task) -> Tensor | None:
@@ -118,8 +124,10 @@ def rows_of_labelled(scores: Scores, asked: Tensor | None, task: Task) -> Scores
 def validation_calibration(scores: Scores, task: Task) -> Calibration:
     """Return the calibration of a fit by its own validation predictions."""
     held_out, labels = scores[task.validation].cpu(), task.labels[task.validation].cpu()
-    noise = estimate_noise(held_out.double().softmax(dim=1), labels)
-    return fit_calibration(held_out, labels, noise.transition)
+    noisy = task.noisy_labels(task.validation).cpu()
+    noise = estimate_noise(held_out.double().softmax(dim=1), noisy)
+    certain = task.is_verified(task.validation).cpu()
+    return fit_calibration(held_out, labels, noise.transition, certain=certain)
 
 
 def out_of_fold_calibration(
@@ -168,6 +176,7 @@ def assess(
     task: Task,
     *,
     disagreement: float,
+    before: Evidence | None = None,
     labels_are: str = OBSERVED,
 ) -> tuple[Quality, Calibration]:
     """Return the statement of quality of a fit by its out-of-fold probabilities, and calibration.
@@ -175,6 +184,16 @@ def assess(
     Agreement that chance explains says nothing about noise: random labels look like right ones of
     which most were made wrong, under which confident probabilities are as likely as any. There the
     calibration counts observed labels as right, and probabilities are about what chance gives.
+
+    Args:
+        out_of_fold: Of the model [nodes, classes].
+        evidence: Of the model and of all others.
+        votes: Of `gather_evidence`.
+        task: With the observed labels.
+        disagreement: Fraction of the nodes without a label that folds and the whole fit predict
+            differently.
+        before: The evidence of fits that have not seen the results of a review, if there was one.
+        labels_are: What the labels are, in the words of the statement.
     """
     shape = (task.labels, task.num_classes)
     calibration = out_of_fold_calibration(
@@ -182,9 +201,10 @@ def assess(
     )
     found = assess_quality(
         calibrated(out_of_fold, calibration),
-        evidence.pooled,
+        (before or evidence).pooled,
         task.labels,
-        noise=None if task.is_verified(task.labels != UNKNOWN).any() else evidence.noise,
+        noise=evidence.noise,
+        before=_before_review(before or evidence, evidence, task),
         generator=numpy_generator(task.seed, "resampled labels"),
         follows_attributes=labels_follow_attributes(
             task.graph, votes, *shape, seed=task.seed, nodes=task.nodes
@@ -198,6 +218,31 @@ def assess(
     no_noise = symmetric_noise(0.0, task.num_classes)
     calibration = out_of_fold_calibration(out_of_fold, no_noise, task)
     return found.with_probabilities(calibrated(out_of_fold, calibration), task.labels), calibration
+
+
+def _before_review(before: Evidence, today: Evidence, task: Task) -> BeforeReview | None:
+    """Return what was known before people verified labels; None where they did not.
+
+    Args:
+        before: Of fits that have not seen the results of the review.
+        today: Of fits that have.
+        task: With the labels of today.
+    """
+    if task.verified is None:
+        return None
+    labels = task.noisy_labels()
+    verified = task.is_verified(labels != UNKNOWN)
+    was_wrong = (labels != task.labels)[labels != UNKNOWN].double()
+    settled = torch.maximum(_wrong(before, labels), was_wrong)[verified].sum()
+    expected = _wrong(today, labels)[~verified].sum()
+    return BeforeReview(labels, float(settled), float(expected))
+
+
+def _wrong(evidence: Evidence, labels: Labels) -> Tensor:
+    """Return the posterior probability that a label is wrong [labelled nodes]."""
+    posterior = label_posterior(evidence.pooled, labels, evidence.noise.transition)
+    known = labels != UNKNOWN
+    return 1 - posterior[known].gather(1, labels[known][:, None]).squeeze(1)
 
 
 def _hints(graph: Graph, labels: Labels) -> list[str]:

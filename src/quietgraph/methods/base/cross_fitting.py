@@ -5,13 +5,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
+import torch
+
 from quietgraph.classify.label_issues.out_of_fold import FOLDS, out_of_fold
 from quietgraph.classify.node_sums import fraction_differing, margin_of_nodes
-from quietgraph.methods.base.assessment import asked_nodes, rows_of_labelled
+from quietgraph.methods.base.assessment import (
+    Evidence,
+    asked_nodes,
+    gather_evidence,
+    pool_votes,
+    rows_of_labelled,
+)
 from quietgraph.methods.base.task import Task
 from quietgraph.progress import step_of
 from quietgraph.rng import torch_generator
-from quietgraph.types import UNKNOWN, Labels, Probabilities, Scores
+from quietgraph.types import UNKNOWN, AnyArray, Labels, Probabilities, Scores
 
 if TYPE_CHECKING:
     from quietgraph.methods.base.label_issues import LabelIssues
@@ -54,3 +62,28 @@ def cross_fit(
     draws = torch_generator(task.seed, "folds")
     found = out_of_fold(task.labels, learn, task.num_classes, generator=draws)
     return found, sum(differ) / max(len(differ), 1)
+
+
+def evidence_before_review(
+    model: "LabelIssues",
+    task: Task,
+    embeddings: AnyArray,
+    fold_learner: Callable[[], FoldLearner],
+) -> Evidence | None:
+    """Return the evidence about the labels before a review, by folds that have not seen it.
+
+    None where there was no review, or where nobody knows what the labels were.
+
+    Args:
+        model: Fitted.
+        task: That of the fit, or of some nodes with all labelled ones among them.
+        embeddings: Of the nodes of the task [nodes, dim].
+        fold_learner: Makes what fits the labels of a fold.
+    """
+    if task.verified is None or task.before_review is None:
+        return None
+    learn, before = fold_learner(), task.before()
+    what = "folds before the review"
+    rows, _ = cross_fit(model, before, lambda fold: learn(fold.before()), what=what)
+    votes = gather_evidence(torch.from_numpy(embeddings), before)
+    return pool_votes(rows, votes, before, with_nearest=not model.embeddings_use_labels)

@@ -81,7 +81,8 @@ class HeldOutAnswers:
         votes = torch.where(answers.answered | verified, votes, self.observation.codes)
         rows = votes if task.nodes is None else votes[task.nodes]
         labels = torch.where(task.labels == UNKNOWN, task.labels, rows)
-        return replace(task, labels=labels, num_classes=len(self.observation.classes))
+        count = len(self.observation.classes)
+        return replace(task, labels=labels, num_classes=count, before_review=None)
 
     def widen(self, rows: Probabilities) -> Probabilities:
         """Return probabilities of the classes of the fit as those of all classes named."""

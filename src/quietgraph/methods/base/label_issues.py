@@ -14,6 +14,7 @@ from quietgraph.annotators.next_labels import next_labels
 from quietgraph.annotators.tables import annotator_table, consensus_table, disagreement_table
 from quietgraph.classify import suspect_table
 from quietgraph.classify.calibration import Calibration
+from quietgraph.classify.label_issues.noise import NoiseEstimate
 from quietgraph.classify.label_issues.posterior import label_posterior
 from quietgraph.classify.label_issues.suspects import (
     check_columns,
@@ -35,7 +36,7 @@ from quietgraph.methods.base.assessment import (
 )
 from quietgraph.methods.base.cache import Embedded, take_first_stage
 from quietgraph.methods.base.checks import solvable
-from quietgraph.methods.base.cross_fitting import cross_fit
+from quietgraph.methods.base.cross_fitting import cross_fit, evidence_before_review
 from quietgraph.methods.base.estimator import Estimator
 from quietgraph.methods.base.held_out_answers import VOTES, HeldOutAnswers
 from quietgraph.methods.base.labelling import beliefs_about_nodes
@@ -53,6 +54,7 @@ class LabelIssues(Estimator):
     votes_: dict[str, Tensor] | None = field(default=None, init=False, repr=False)
     evidence_: Evidence | None = field(default=None, init=False, repr=False)
     quality_: Quality | None = field(default=None, init=False, repr=False)
+    noise_before_review_: NoiseEstimate | None = field(default=None, init=False, repr=False)
     consensus_: Consensus | None = field(default=None, init=False, repr=False)  # of annotators
     calibration_: Calibration = field(default=Calibration(), init=False, repr=False)
 
@@ -194,7 +196,9 @@ class LabelIssues(Estimator):
 
         Where annotators answered, it is that of folds which have not seen the answers.
         """
-        quality = some._weigh(*self._out_of_fold(task))
+        before = evidence_before_review(self, task, some.embeddings_, self._fold_learner)
+        some.noise_before_review_ = None if before is None else before.noise
+        quality = some._weigh(*self._out_of_fold(task), before=before)
         if self.consensus_ is None:
             return quality
         answers, learn = HeldOutAnswers.of(self), self._fold_learner()
@@ -202,7 +206,9 @@ class LabelIssues(Estimator):
         found = cross_fit(self, task, lambda fold: learn(answers.teach(fold)), what=what)
         return some._weigh_votes(answers, *found)
 
-    def _weigh(self, out_of_fold: Probabilities, disagreement: float) -> Quality:
+    def _weigh(
+        self, out_of_fold: Probabilities, disagreement: float, *, before: Evidence | None = None
+    ) -> Quality:
         """Keep out-of-fold probabilities and all that follows from them."""
         task, self.out_of_fold_ = self.task_, out_of_fold.numpy()
         with stage("evidence for suspects"):
@@ -210,7 +216,7 @@ class LabelIssues(Estimator):
             self.evidence_ = None
             evidence = self._evidence()
             self.quality_, self.calibration_ = assess(
-                out_of_fold, evidence, self.votes_, task, disagreement=disagreement
+                out_of_fold, evidence, self.votes_, task, disagreement=disagreement, before=before
             )
         return self.quality_
 
@@ -255,6 +261,7 @@ class LabelIssues(Estimator):
                 self.votes_ or {},
                 self.task_,
                 with_nearest=not self.embeddings_use_labels,
+                noise=self.noise_before_review_,
             )
         return self.evidence_
 

@@ -196,6 +196,7 @@ class NodeClassifier(LabelIssues):
         self.state_ = {name: value.detach().cpu() for name, value in fitted.state.items()}
         self.history_, self.notes_ = fitted.history, fitted.notes
         self.out_of_fold_, self.votes_, self.evidence_, self.quality_ = None, None, None, None
+        self.noise_before_review_ = None
         self.loaded_ = False
         self.calibration_ = validation_calibration(self.scores_, task)
 

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from quietgraph.embed.scale.large_matrix import empty_numbers
 from quietgraph.embed.scale.node_rows import node_rows, row_ranges
 from quietgraph.graph import CSR
 from quietgraph.types import UNKNOWN, AnyArray, Labels, Mask
@@ -23,7 +24,7 @@ def reached_nodes(adjacency: CSR, labels: Labels) -> Mask:
     """Return the nodes to which a path leads from a labelled node, these included [nodes].
 
     Every process finds the components that its own rows join; what one process has reached is
-    told to the others until nobody reaches more. It holds 6 bytes a node.
+    told to the others until nobody reaches more. It needs 6 bytes a node, of large graphs in files.
 
     Args:
         adjacency: Symmetric.
@@ -31,9 +32,12 @@ def reached_nodes(adjacency: CSR, labels: Labels) -> Mask:
     """
     nodes = node_rows(adjacency.shape[0])
     component = torch.from_numpy(_components(adjacency, nodes.own))
-    reached, is_more = (labels != UNKNOWN).cpu(), True
+    reached, inside = (torch.from_numpy(empty_numbers(len(labels), "bool")) for _ in range(2))
+    for rows in row_ranges(len(labels), _ENTRIES):
+        reached[rows] = (labels[rows] != UNKNOWN).cpu()
+    is_more = True
     while is_more:
-        inside = torch.zeros(len(component), dtype=torch.bool)
+        inside.fill_(False)
         for rows in row_ranges(len(component), _ENTRIES):
             inside[component[rows][reached[rows]].long()] = True
         is_more = False
@@ -51,7 +55,9 @@ def _components(adjacency: CSR, own: slice) -> AnyArray:
     A component is named by its first node; rows are joined block by block.
     """
     size = adjacency.shape[0]
-    parent = np.arange(size, dtype=np.int32 if size < 2**31 else np.int64)
+    parent = empty_numbers(size, "int32" if size < 2**31 else "int64")
+    for rows in row_ranges(size, _ENTRIES):
+        parent[rows] = np.arange(rows.start, rows.stop)
     for start, stop in _blocks(adjacency.row_pointer.cpu().numpy(), own):
         ends = adjacency.row_pointer[start : stop + 1].cpu().numpy()
         near = adjacency.columns[int(ends[0]) : int(ends[-1])].cpu().numpy()

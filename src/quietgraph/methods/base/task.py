@@ -26,6 +26,7 @@ class Task:
     num_classes: int
     seed: int
     verified: Mask | None = None  # labels that a person has confirmed; None: no label was
+    before_review: Labels | None = None  # labels before people decided on them; None: not known
     is_fold: bool = False  # some labels are hidden to be predicted out of fold
     weights: Tensor | None = None  # how much a label counts [nodes]; None: all alike
     nodes: Tensor | None = None  # which nodes of the graph the rows are; None: all
@@ -44,6 +45,29 @@ class Task:
     def keep_verified(self, labels: Labels) -> Labels:
         """Return corrected labels in which every verified label is as it was [nodes]."""
         return labels if self.verified is None else torch.where(self.verified, self.labels, labels)
+
+    def noisy_labels(self, nodes: Mask | slice = slice(None)) -> Labels:
+        """Return labels as observed before any review, to estimate label noise from [chosen nodes].
+
+        A reviewer takes the most doubtful labels first, so those that are left are no fair sample.
+        Verified labels of which nobody knows what was observed are -1; where all are of that kind,
+        the labels of today are returned.
+
+        Args:
+            nodes: Which; all without it.
+        """
+        today = self.labels[nodes]
+        if self.verified is None:
+            return today
+        before = today.new_full((), UNKNOWN)
+        if self.before_review is not None:
+            before = self.before_review[nodes]
+        labels = torch.where(self.verified[nodes] & (today != UNKNOWN), before, today)
+        return labels if (labels != UNKNOWN).any() else today
+
+    def before(self) -> "Task":
+        """Return the task as it was before any review: labels as observed, none verified."""
+        return replace(self, labels=self.noisy_labels(), verified=None, before_review=None)
 
     def is_verified(self, nodes: Tensor) -> Mask:
         """Return which of some nodes (a mask or indices) have a verified label [chosen nodes]."""
@@ -80,7 +104,7 @@ class Task:
 
     def on(self, nodes: Tensor) -> "Task":
         """Return the task of some nodes alone; its graph is still that of all nodes."""
-        names = ("labels", "train", "validation", "verified", "weights")
+        names = ("labels", "train", "validation", "verified", "before_review", "weights")
         given = {name: getattr(self, name) for name in names}
         taken = {name: None if each is None else each[nodes] for name, each in given.items()}
         return replace(self, **taken, nodes=nodes)  # type: ignore[arg-type]
@@ -115,7 +139,7 @@ class Task:
     def to(self, device: torch.device) -> "Task":
         """Return the task on a device."""
         moved = {name: getattr(self, name).to(device) for name in ("labels", "train", "validation")}
-        for name in ("verified", "weights"):
+        for name in ("verified", "before_review", "weights"):
             if getattr(self, name) is not None:
                 moved[name] = getattr(self, name).to(device)
         return replace(self, graph=self.graph.to(device), **moved)
@@ -149,13 +173,21 @@ def make_task(observation: Observation, seed: int) -> tuple[Task, AnyArray]:
         raise InvalidLabelsError(
             f"labels must have at least two classes, got {len(seen)}. Label more nodes."
         )
+    before = observation.before_review
     if len(seen) <= int(seen[-1]):
         codes = codes.clone()
         codes[known] = found
+        before = None if before is None else _among(before, seen)
     split = observation.split
     if not torch.equal(split.labelled, known) or not (split.train.any() and split.validation.any()):
         split = split_labelled(codes, split.validation)
     task = Task(observation.graph, codes, split.train, split.validation, len(seen), seed)
     if observation.verified.any():
-        task = replace(task, verified=observation.verified & known)
+        task = replace(task, verified=observation.verified & known, before_review=before)
     return task, observation.classes[seen.numpy()]
+
+
+def _among(codes: Labels, seen: Tensor) -> Labels:
+    """Return class codes as places among those that are seen, -1 for others [nodes]."""
+    places = torch.searchsorted(seen, codes).clamp_max(len(seen) - 1)
+    return torch.where(seen[places] == codes, places, UNKNOWN)

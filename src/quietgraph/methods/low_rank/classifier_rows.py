@@ -14,19 +14,16 @@ from quietgraph.classify.smoothing import pagerank_weights
 from quietgraph.embed import normalised_adjacency
 from quietgraph.graph import Graph
 from quietgraph.methods.base.task import Task
-from quietgraph.methods.low_rank.large_features import (
-    in_blocks,
-    is_large,
-    mean_direction_in_blocks,
-)
+from quietgraph.methods.low_rank.large_features import in_blocks as rows_in_blocks
+from quietgraph.methods.low_rank.large_features import is_large, mean_direction_in_blocks
 from quietgraph.types import Embeddings, Scores
 
 _SMOOTHING: Final = 10  # propagations, where neighbours are alike
 
 
-def mean_row(embeddings: Embeddings) -> Tensor:
-    """Return the mean of the unit rows [dim]."""
-    large = is_large(embeddings)
+def mean_row(embeddings: Embeddings, *, in_blocks: bool = False) -> Tensor:
+    """Return the mean of the unit rows [dim]; of many, or if asked for, in blocks."""
+    large = in_blocks or is_large(embeddings)
     return mean_direction_in_blocks(embeddings) if large else mean_direction(embeddings)
 
 
@@ -39,7 +36,13 @@ def count_propagations(wanted: int | None, task: Task) -> int:
 
 
 def classifier_rows(
-    embeddings: Embeddings, graph: Graph, mean: Tensor, *, steps: int, centre: bool
+    embeddings: Embeddings,
+    graph: Graph,
+    mean: Tensor,
+    *,
+    steps: int,
+    centre: bool,
+    in_blocks: bool = False,
 ) -> Embeddings:
     """Return embeddings centred and averaged over neighbours [nodes, dim].
 
@@ -49,13 +52,14 @@ def classifier_rows(
         mean: Of `mean_row` on the graph of the fit [dim].
         steps: Propagations, 0 for none.
         centre: Whether unit rows less the mean are taken.
+        in_blocks: Whether blocks of rows are computed though there may be few.
     """
     rows = embeddings
-    if not is_large(embeddings):
+    if not (in_blocks or is_large(embeddings)):
         rows = centre_rows(rows, mean) if centre else rows
         return smooth_rows(normalised_adjacency(graph), rows, steps=steps) if steps else rows
     if centre:
-        rows = in_blocks(
+        rows = rows_in_blocks(
             lambda block: centre_rows(embeddings[block], mean), len(embeddings), "centred"
         )
     if not steps:
@@ -94,4 +98,4 @@ def linear_scores(
         return made @ state["weight"] + state["bias"]
     if not is_large(rows):
         return score(rows)
-    return in_blocks(lambda block: score(rows[block]), len(rows), name)
+    return rows_in_blocks(lambda block: score(rows[block]), len(rows), name)

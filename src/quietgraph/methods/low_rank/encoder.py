@@ -115,9 +115,11 @@ def restored_encoder(
     return encoder
 
 
-def encode_graph(encoder: nn.Module, graph: Graph, feature_norm: str) -> Embeddings:
+def encode_graph(
+    encoder: nn.Module, graph: Graph, feature_norm: str, *, in_blocks: bool = False
+) -> Embeddings:
     """Return the embeddings of all nodes, of large graphs and by several processes in blocks."""
-    if graph.num_nodes > WHOLE_UP_TO or current_world().size > 1:
+    if in_blocks or graph.num_nodes > WHOLE_UP_TO or current_world().size > 1:
         return encode_in_blocks(encoder, graph, feature_norm=feature_norm)
     return encode(encoder, graph, normalise_rows(graph.features, feature_norm))
 

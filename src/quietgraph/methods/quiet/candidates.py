@@ -1,14 +1,16 @@
 """Candidates for the ensemble of `quiet`: classifiers that tolerate wrong labels."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 import torch
 import torch.nn.functional as F
-from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from quietgraph.classify import fit_mixture, logistic_path, ridge_path, self_trained_ridge
+from quietgraph.classify import fit_mixtures, logistic_path, ridge_path
+from quietgraph.classify.logistic import TOLERANCE
+from quietgraph.classify.mixture import MixtureSetting, cluster_probabilities
+from quietgraph.classify.self_training import STEPS
 from quietgraph.methods.base.task import Task
 from quietgraph.methods.quiet.node_features import LearningRows
 from quietgraph.methods.quiet.perceptron import fit_perceptrons
@@ -16,7 +18,14 @@ from quietgraph.types import Scores
 
 _RIDGE_PENALTIES: Final = (0.03, 0.3, 1.0, 3.0, 10.0)
 _LOGISTIC_PENALTIES: Final = (8.0, 2.0, 0.5, 0.1, 0.02)
-_CONCENTRATIONS: Final = (5.0, 10.0)  # of clusters (kappa)
+# Folds are fitted five times, for suspects and quality, and are cheaper where that changed neither
+# on development draws: smaller penalties, which take two thirds of the time of logistic
+# regressions, are left out, solutions are less exact, and self-trained ridges share a Gram matrix.
+_FOLD_PENALTIES: Final = 3
+_FOLD_TOLERANCE: Final = 1e-4
+_MIXTURES: Final = tuple(
+    MixtureSetting(concentration, noisy) for concentration in (5.0, 10.0) for noisy in (False, True)
+)
 
 
 class Layer(NamedTuple):
@@ -35,11 +44,12 @@ class Candidate(NamedTuple):
     family: str = ""  # candidates of one family are fitted alike, but for a setting
     hidden: Layer | None = None
 
-    def scores(self, features: dict[str, Tensor]) -> Scores:
+    def scores(self, features: Mapping[str, Tensor]) -> Scores:
         """Return log-odds up to a scale and a constant per node [nodes, classes]."""
-        return self._inputs(features) @ self.weight + self.bias
+        return self.inputs(features) @ self.weight + self.bias
 
-    def _inputs(self, features: dict[str, Tensor]) -> Tensor:
+    def inputs(self, features: Mapping[str, Tensor]) -> Tensor:
+        """Return what the linear classifier reads of each node [nodes, columns]."""
         rows = features[self.kind]
         return (
             rows if self.hidden is None else (rows @ self.hidden.weight + self.hidden.bias).relu()
@@ -49,17 +59,23 @@ class Candidate(NamedTuple):
 Pool: TypeAlias = dict[str, Candidate]
 
 
-def scores_of(pool: Pool, features: dict[str, Tensor]) -> Iterator[tuple[str, Scores]]:
-    """Yield name and scores of every candidate; those on one kind of features in one product."""
-    linear = {name: each for name, each in pool.items() if each.hidden is None}
-    yield from ((name, each.scores(features)) for name, each in pool.items() if each.hidden)
-    for kind in dict.fromkeys(candidate.kind for candidate in linear.values()):
-        members = {name: each for name, each in linear.items() if each.kind == kind}
-        weight = torch.cat([each.weight for each in members.values()], dim=1)
-        bias = torch.cat([each.bias for each in members.values()])
-        scores = features[kind] @ weight + bias
-        widths = [each.weight.shape[1] for each in members.values()]
-        yield from zip(members, torch.split(scores, widths, dim=1), strict=True)
+def stacked_scores(
+    pool: Pool, features: Mapping[str, Tensor]
+) -> Iterator[tuple[list[str], Tensor]]:
+    """Yield names of candidates and their scores [members, classes, nodes].
+
+    Those on one kind of features come out of one product. Nodes are last: over few classes, a
+    softmax or maximum along another axis than the last is several times as fast.
+    """
+    kinds: dict[str, list[str]] = {}
+    for name, each in pool.items():
+        kinds.setdefault(each.kind if each.hidden is None else name, []).append(name)
+    for names in kinds.values():
+        rows = pool[names[0]].inputs(features)
+        weight = torch.cat([pool[name].weight.T for name in names])
+        bias = torch.cat([pool[name].bias for name in names])
+        scores = weight @ rows.T + bias[:, None]
+        yield names, scores.view(len(names), -1, len(rows))
 
 
 def ridges(features: dict[str, Tensor], task: Task) -> Pool:
@@ -91,40 +107,40 @@ def hop_logistics(features: dict[str, Tensor], task: Task) -> Pool:
 
 
 def _logistics(features: dict[str, Tensor], task: Task, kinds: tuple[str, ...]) -> Pool:
+    penalties = _LOGISTIC_PENALTIES[: _FOLD_PENALTIES if task.is_fold else None]
+    tolerance = _FOLD_TOLERANCE if task.is_fold else TOLERANCE
+    labels, count = task.labels[task.train], task.num_classes
     pool = {}
     for kind in kinds:
-        rows, labels = features[kind][task.train], task.labels[task.train]
-        path = logistic_path(rows, labels, task.num_classes, _LOGISTIC_PENALTIES)
+        rows = features[kind][task.train]
+        path = logistic_path(rows, labels, count, penalties, tolerance=tolerance)
         for penalty, (weight, bias) in path.items():
             pool[f"logistic {kind} {penalty:g}"] = Candidate(kind, weight, bias, f"logistic {kind}")
     return pool
 
 
-def clusters(features: dict[str, Tensor], task: Task) -> Pool:
+def clusters(features: LearningRows, task: Task) -> Pool:
     """Return mixtures of clusters, and ridge regressions on their predictions for all nodes."""
-    pool = {}
+    pool: Pool = {}
+    steps = 0 if task.is_fold else STEPS
     for kind in ("clusters", "joint clusters", "attribute clusters"):
         if kind not in features:
             continue
-        for concentration in _CONCENTRATIONS:
-            for noisy in (False, True):
-                name = f"{kind} {concentration:g} {'noisy' if noisy else 'plain'}"
-                weight, bias = fit_mixture(
-                    features[kind],
-                    task.labels,
-                    task.train,
-                    task.num_classes,
-                    concentration=concentration,
-                    noisy=noisy,
-                )
-                pool[name] = Candidate(kind, weight, bias, kind)
-                probabilities = pool[name].scores(features).softmax(dim=1)
-                for target in ("attributes", "both"):
-                    if target in features:
-                        ridge = self_trained_ridge(features[target], probabilities)
-                        pool[f"{target} self-trained by {name}"] = Candidate(
-                            target, *ridge, f"self-trained {target}"
-                        )
+        rows = features[kind]
+        fits = fit_mixtures(rows, task.labels, task.train, task.num_classes, _MIXTURES)
+        words = ("noisy" if setting.noisy else "plain" for setting in _MIXTURES)
+        names = [f"{kind} {each[0]:g} {word}" for each, word in zip(_MIXTURES, words, strict=True)]
+        pool |= {name: Candidate(kind, *fit, kind) for name, fit in zip(names, fits, strict=True)}
+        weights = torch.stack([weight.T for weight, _ in fits])
+        biases = torch.stack([bias for _, bias in fits])
+        probabilities = cluster_probabilities(rows, weights, biases)
+        for target in ("attributes", "both"):
+            if target in features:
+                ridges = features.self_training(target).ridges(probabilities, steps=steps)
+                for name, ridge in zip(names, ridges, strict=True):
+                    pool[f"{target} self-trained by {name}"] = Candidate(
+                        target, *ridge, f"self-trained {target}"
+                    )
     return pool
 
 
@@ -166,32 +182,3 @@ def fit_candidates(
         pool |= FAMILIES[family](features, task)
     after = f", labels corrected {corrections} x" if corrections else ""
     return {f"{name}{after}": candidate for name, candidate in pool.items()}
-
-
-def class_permutations(pool: Pool, features: dict[str, Tensor], task: Task) -> dict[str, Tensor]:
-    """Return the order of classes in which a candidate agrees best with validation labels.
-
-    Where half of the few training labels of a class are wrong, a candidate may swap two classes.
-    The assignment problem is solved for each; only candidates whose order changes are returned.
-    """
-    held_out = {kind: rows[task.validation] for kind, rows in features.items()}
-    labels, count = task.labels[task.validation], task.num_classes
-    orders = {}
-    for name, scores in scores_of(pool, held_out):
-        predicted = scores.argmax(dim=1)
-        agreeing = torch.bincount(labels * count + predicted, minlength=count * count)
-        groups = linear_sum_assignment(-agreeing.reshape(count, count).cpu().numpy())[1]
-        if (groups != range(count)).any():
-            orders[name] = torch.from_numpy(groups).to(labels.device)
-    return orders
-
-
-def permuted(pool: Pool, orders: dict[str, Tensor]) -> Pool:
-    """Return the candidates that have a better order of classes, in that order."""
-    return {
-        f"{name}, classes permuted": each._replace(
-            weight=each.weight[:, orders[name]], bias=each.bias[orders[name]]
-        )
-        for name, each in pool.items()
-        if name in orders
-    }

@@ -1,7 +1,7 @@
 """The weighted ensemble of `quiet`, its class-prior adjustment and its label correction."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,14 +9,20 @@ import torch
 from scipy.stats import binomtest
 from torch import Tensor
 
-from quietgraph.classify.class_prior import mean_margin
 from quietgraph.classify.label_issues.posterior import label_posterior
 from quietgraph.diagnose import NoiseEstimate, estimate_noise
 from quietgraph.errors import UnreadableFileError
 from quietgraph.methods.base.task import Task
-from quietgraph.methods.quiet.candidates import Candidate, Layer, Pool, own_logistics, scores_of
+from quietgraph.methods.quiet.candidates import (
+    Candidate,
+    Layer,
+    Pool,
+    own_logistics,
+    stacked_scores,
+)
+from quietgraph.methods.quiet.evaluation import Evaluation
 from quietgraph.methods.quiet.features import KINDS
-from quietgraph.types import UNKNOWN, Labels, Mask, Scores
+from quietgraph.types import UNKNOWN, Labels, Scores
 
 _LEAST_WEIGHT: Final = 0.01  # of a candidate, beside the best one's 1
 _SIGNIFICANCE: Final = 0.1  # of the test whether errors follow attributes
@@ -36,15 +42,16 @@ class Ensemble:
     weights: Tensor
     class_adjustment: Tensor
 
-    def scores(self, features: dict[str, Tensor]) -> Scores:
+    def scores(self, features: Mapping[str, Tensor]) -> Scores:
         """Return the logarithm of the members' mean probabilities, adjusted [nodes, classes]."""
-        # In the order of stored answers: sums in another order differ in their last digits.
-        order = sorted(range(len(self.members)), key=str)
-        pool = {str(number): self.members[number] for number in order}
+        pool = {str(number): each for number, each in enumerate(self.members)}
+        weights = self.weights.to(self.class_adjustment)
         total: Tensor | float = 0.0
-        for number, scores in scores_of(pool, features):
-            total = total + float(self.weights[int(number)]) * scores.softmax(dim=1)
-        return torch.as_tensor(total).clamp_min(1e-12).log() + self.class_adjustment
+        for names, scores in stacked_scores(pool, features):
+            counted = weights[[int(name) for name in names]]
+            total = total + torch.tensordot(counted, scores.softmax(dim=1), dims=1)
+        mean = torch.as_tensor(total).T.contiguous()
+        return mean.clamp_min(1e-12).log() + self.class_adjustment
 
     def to_tensors(self) -> dict[str, Tensor]:
         """Return the ensemble as tensors, for saving."""
@@ -96,8 +103,7 @@ class Ensemble:
 
 def ensemble_weights(
     pool: Pool,
-    features: dict[str, Tensor],
-    task: Task,
+    evaluation: Evaluation,
     *,
     temperature: float,
     family_temperature: float | None = None,
@@ -109,15 +115,13 @@ def ensemble_weights(
 
     Args:
         pool: The candidates.
-        features: Rows by kind of features [nodes, columns].
-        task: Its validation labels decide.
+        evaluation: Of the candidates on the validation nodes.
         temperature: Smaller is sharper.
         family_temperature: None compares all candidates. Otherwise they are compared within their
             family, and families by the accuracy of their mean prediction at this temperature;
             infinity weights families equally.
     """
-    accuracies = validation_accuracies(pool, features, task)
-    nodes = int(task.validation.sum())
+    accuracies, nodes = evaluation.accuracies(pool), len(evaluation.labels)
     if family_temperature is None:
         return _sorted(_softmax(accuracies, temperature, nodes))
     families: dict[str, dict[str, float]] = {}
@@ -127,7 +131,7 @@ def ensemble_weights(
     across = dict.fromkeys(within, 1 / len(within))
     if family_temperature < math.inf:
         means = {
-            family: _accuracy(make_ensemble(pool, weights, features), features, task)
+            family: _accuracy(make_ensemble(pool, weights, evaluation), evaluation)
             for family, weights in within.items()
         }
         across = _softmax(means, family_temperature, nodes)
@@ -153,23 +157,17 @@ def _sorted(weights: dict[str, float]) -> dict[str, float]:
     return dict(sorted(weights.items(), key=lambda item: item[1], reverse=True))
 
 
-def _accuracy(ensemble: "Ensemble", features: dict[str, Tensor], task: Task) -> float:
-    rows = _rows(features, task.validation, ensemble.members)
-    predicted = ensemble.scores(rows).argmax(dim=1)
-    return float((predicted == task.labels[task.validation]).float().mean())
+def _predicted(ensemble: "Ensemble", evaluation: Evaluation) -> Labels:
+    return ensemble.scores(evaluation.held_out).argmax(dim=1)
 
 
-def validation_accuracies(pool: Pool, features: dict[str, Tensor], task: Task) -> dict[str, float]:
-    """Return the accuracy of each candidate on the (noisy) validation labels."""
-    labels = task.labels[task.validation]
-    rows = _rows(features, task.validation, pool.values())
-    return {
-        name: float((scores.argmax(dim=1) == labels).float().mean())
-        for name, scores in scores_of(pool, rows)
-    }
+def _accuracy(ensemble: "Ensemble", evaluation: Evaluation) -> float:
+    return float((_predicted(ensemble, evaluation) == evaluation.labels).float().mean())
 
 
-def errors_follow_attributes(pool: Pool, features: dict[str, Tensor], task: Task) -> bool:
+def errors_follow_attributes(
+    pool: Pool, features: dict[str, Tensor], task: Task, evaluation: Evaluation
+) -> bool:
     """Return whether wrong labels look as if they were read off the nodes' own attributes.
 
     People and language models label a node by what it says, so their errors are predictable from
@@ -178,16 +176,12 @@ def errors_follow_attributes(pool: Pool, features: dict[str, Tensor], task: Task
     on own attributes then sides with the label more often than with the prediction; under noise
     that depends on the class alone it sides with the prediction. A one-sided sign test decides.
     """
-    validation = task.validation
-    weights = ensemble_weights(pool, features, task, temperature=0.13, family_temperature=math.inf)
-    ensemble = make_ensemble(pool, weights, features)
-    rows = _rows(features, validation, ensemble.members)
-    predicted = ensemble.scores(rows).argmax(dim=1)
+    weights = ensemble_weights(pool, evaluation, temperature=0.13, family_temperature=math.inf)
+    predicted = _predicted(make_ensemble(pool, weights, evaluation), evaluation)
     own = own_logistics(features, task)
-    accuracies = validation_accuracies(own, features, task)
+    accuracies = evaluation.accuracies(own)
     best = max(accuracies, key=lambda name: accuracies[name])
-    by_attributes = own[best].scores(_rows(features, validation, [own[best]])).argmax(dim=1)
-    labels = task.labels[validation]
+    by_attributes, labels = evaluation.predicted(own)[best], evaluation.labels
     differs = predicted != labels
     for_label = int((differs & (by_attributes == labels)).sum())
     for_prediction = int((differs & (by_attributes == predicted)).sum())
@@ -197,22 +191,15 @@ def errors_follow_attributes(pool: Pool, features: dict[str, Tensor], task: Task
     return bool(test.pvalue < _SIGNIFICANCE)
 
 
-def _rows(
-    features: dict[str, Tensor], nodes: Mask, candidates: Iterable[Candidate]
-) -> dict[str, Tensor]:
-    """Return the rows of some nodes, of the kinds of features that the candidates read."""
-    return {kind: features[kind][nodes] for kind in {each.kind for each in candidates}}
-
-
 def make_ensemble(
     pool: Pool,
     weights: dict[str, float],
-    features: dict[str, Tensor],
+    evaluation: Evaluation,
     adjustment: Tensor | None = None,
 ) -> Ensemble:
     """Return the ensemble of the weighted candidates, their scores on one scale."""
     chosen = {name: pool[name] for name in weights}
-    margins = {name: mean_margin(scores) for name, scores in scores_of(chosen, features)}
+    margins = evaluation.margins(chosen)
     members = tuple(
         each._replace(
             weight=(each.weight / margins[name]).contiguous(), bias=each.bias / margins[name]
@@ -227,7 +214,7 @@ def make_ensemble(
 def validation_noise(scores: Scores, task: Task) -> NoiseEstimate:
     """Return the noise estimated on the validation nodes, whose labels trained no candidate."""
     probabilities = scores[task.validation].softmax(dim=1)
-    return estimate_noise(probabilities.cpu(), task.labels[task.validation].cpu())
+    return estimate_noise(probabilities.cpu(), task.noisy_labels(task.validation).cpu())
 
 
 def correct_labels(scores: Scores, task: Task) -> Labels:

@@ -1,7 +1,8 @@
 """The kinds of features that candidates of `quiet` read, from embeddings and attributes."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Final
 
 import torch
@@ -14,6 +15,7 @@ from quietgraph.classify.smoothing import (
     attributes_of,
     leading_directions,
 )
+from quietgraph.embed.scale.distributed import work_alone
 from quietgraph.embed.scale.node_sample import MOST_NODES, sample_nodes
 from quietgraph.graph import Graph
 from quietgraph.methods.low_rank.classifier_rows import classifier_rows, mean_row
@@ -63,7 +65,7 @@ def prepare_features(
         "attribute_directions": directions,
     }
     if embeddings is not None:
-        state[_MEAN] = mean_row(embeddings)
+        state[_MEAN] = mean_row(embeddings, in_blocks=is_large(len(embeddings)))
     rows = _base_rows(embeddings, graph, state, own, smoothed)
     around = rows["attributes"][nodes]
     state["attribute_cluster_projection"] = cluster_projection(around, _CLUSTER_RANK)
@@ -105,8 +107,25 @@ def _base_rows(
     rows = {"own": own, "attributes": around}
     if embeddings is None or not uses_embeddings(state):
         return rows
-    smooth = classifier_rows(embeddings, graph, state[_MEAN], steps=_SMOOTHING, centre=True)
+    smooth = classifier_rows(
+        embeddings,
+        graph,
+        state[_MEAN],
+        steps=_SMOOTHING,
+        centre=True,
+        in_blocks=is_large(len(embeddings)),
+    )
     return rows | {"embeddings": embeddings, "smooth": smooth}
+
+
+@contextmanager
+def rows_by_size(num_nodes: int) -> Iterator[None]:
+    """Let every process compute the rows of a small graph whole inside the block.
+
+    Several processes then have the digits of one process, which choices of candidates need.
+    """
+    with nullcontext() if is_large(num_nodes) else work_alone():
+        yield
 
 
 def is_large(num_nodes: int) -> bool:
@@ -135,8 +154,7 @@ def features_by_kind(rows: dict[str, Tensor], state: dict[str, Tensor]) -> dict[
     """
     around = rows["attributes"]
     attribute_clusters = F.normalize(around @ state["attribute_cluster_projection"], dim=1)
-    own = rows["own"]
-    features = {"own": own, "attributes": around, "projected": project_own(own, state)}
+    features = {"own": rows["own"], "attributes": around}
     if "smooth" not in rows:
         return features | {"attribute clusters": attribute_clusters}
     centred, smooth = centre_rows(rows["embeddings"], state[_MEAN]), rows["smooth"]

@@ -10,8 +10,8 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from quietgraph.classify import neighbour_similarity
-from quietgraph.classify.smoothing import edges_to_compare
+from quietgraph.classify import SelfTraining
+from quietgraph.classify.smoothing import similarity_along_edges
 from quietgraph.embed.scale.node_sample import sample_nodes
 from quietgraph.graph import Graph
 from quietgraph.methods.base.task import Task
@@ -36,6 +36,7 @@ class NodeFeatures:
 
     def __init__(self, rows: dict[str, Tensor], graph: Graph, state: dict[str, Tensor]) -> None:
         self.graph, self.state, self.seed, self._rows = graph, state, int(state["seed"]), rows
+        self._projected: Tensor | None = None
         self._propagated: Tensor | None = None
         self._neighbours: Tensor | None = None
         self._whole = None if is_large(graph.num_nodes) else LearningRows(self, slice(None))
@@ -71,57 +72,68 @@ class NodeFeatures:
         """Return the rows of some nodes that `features_by_kind` takes."""
         return {name: matrix[nodes] for name, matrix in self._rows.items()}
 
+    def projected(self, nodes: slice | Tensor) -> Tensor:
+        """Return the kind `projected` of some nodes [rows, columns]."""
+        own = self._rows["own"]
+        if is_large(len(own)):
+            return project_own(own[nodes], self.state)
+        if self._projected is None:
+            self._projected = project_own(own, self.state)
+        return self._projected[nodes]
+
+    def _every_projected(self) -> Tensor:
+        """Return the kind `projected` of all nodes; of a large graph in blocks."""
+        own = self._rows["own"]
+        if is_large(len(own)):
+            return each_row(lambda rows: project_own(rows, self.state), own)
+        return self.projected(slice(None))
+
     def propagated(self, nodes: slice | Tensor) -> Tensor:
         """Return the kind `propagated` of some nodes [rows, columns]."""
         if self._propagated is None:
             large = is_large(self.graph.num_nodes)
-            self._propagated = propagated(self.graph, self._projected(), in_blocks=large)
+            self._propagated = propagated(self.graph, self._every_projected(), in_blocks=large)
         return self._propagated[nodes]
 
     def neighbours(self, nodes: slice | Tensor) -> Tensor:
         """Return the kind `neighbours` of some nodes [rows, columns]."""
         if self._neighbours is None:
-            self._neighbours = neighbour_rows(self.graph, self._projected())
+            large = is_large(self.graph.num_nodes)
+            self._neighbours = neighbour_rows(self.graph, self._every_projected(), in_blocks=large)
         return self._neighbours[nodes]
 
     def random_views(self, nodes: slice | Tensor) -> Tensor:
         """Return random propagations of some nodes [views, rows, columns]."""
         if isinstance(nodes, Tensor):
-            return random_views(self.graph, self._projected(), self.seed, nodes)
+            return random_views(self.graph, self._every_projected(), self.seed, nodes)
         return self.graph.once(
             ("random propagations", self.seed),
-            lambda: random_views(self.graph, self._projected(), self.seed),
+            lambda: random_views(self.graph, self._every_projected(), self.seed),
         )
 
     def neighbour_similarity(self) -> float:
         """Return the mean cosine of neighbours' own attributes less their mean."""
-
-        def compare() -> float:
-            draws = torch_generator(self.seed, "edges to compare")
-            edges = edges_to_compare(self.graph.adjacency, generator=draws)
-            own, mean = self._rows["own"], self.state["own_mean"]
-            return neighbour_similarity(edges, own, generator=draws, mean=mean)
-
-        return self.graph.once(("neighbour similarity", self.seed), compare)
-
-    def _projected(self) -> Tensor:
-        return each_row(lambda rows: project_own(rows, self.state), self._rows["own"])
+        own, mean = self._rows["own"], self.state["own_mean"]
+        return similarity_along_edges(self.graph, own, seed=self.seed, mean=mean)
 
 
 class LearningRows(dict[str, Tensor]):
     """Features by kind of some nodes [nodes, columns].
 
-    Propagated attributes, which only perceptrons read, and those of neighbours, which count on
-    heterophilous graphs, are made when they are first asked for.
+    Projected and propagated attributes, which only perceptrons read, and those of neighbours, which
+    count on heterophilous graphs, are made when they are first asked for.
     """
 
     def __init__(self, source: NodeFeatures, nodes: slice | Tensor) -> None:
         super().__init__(features_by_kind(source.rows(nodes), source.state))
         self.source, self.nodes = source, nodes
         self._views: Tensor | None = None
+        self._self_training: dict[str, SelfTraining] = {}
 
     def __missing__(self, kind: str) -> Tensor:
-        if kind == "propagated":
+        if kind == "projected":
+            self[kind] = self.source.projected(self.nodes)
+        elif kind == "propagated":
             self[kind] = self.source.propagated(self.nodes)
         elif kind == "neighbours":
             self[kind] = self.source.neighbours(self.nodes)
@@ -136,3 +148,9 @@ class LearningRows(dict[str, Tensor]):
         if self._views is None:
             self._views = self.source.random_views(self.nodes)
         return self._views
+
+    def self_training(self, kind: str) -> SelfTraining:
+        """Return ridge regressions on one kind of features, factorised for all fits and folds."""
+        if kind not in self._self_training:
+            self._self_training[kind] = SelfTraining.of(self[kind])
+        return self._self_training[kind]

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from quietgraph.classify.class_prior import class_adjustment, frequency_trust
 from quietgraph.classify.smoothing import HOMOPHILOUS_SIMILARITY
+from quietgraph.embed.scale.distributed import current_world
 from quietgraph.embed.scale.partitions import PARTITIONER_HELP, PARTITIONERS, PARTITIONS_HELP
 from quietgraph.graph import Graph
 from quietgraph.methods.base.cache import Embedded
@@ -15,17 +16,28 @@ from quietgraph.methods.base.encoder_module import Forward
 from quietgraph.methods.base.node_classifier import NodeClassifier
 from quietgraph.methods.base.task import Task
 from quietgraph.methods.base.two_stage import Decision
-from quietgraph.methods.low_rank.encoder import unless_partitioned
+from quietgraph.methods.low_rank.encoder import (
+    encode_graph,
+    stored_weights,
+    train_encoder,
+    unless_partitioned,
+)
 from quietgraph.methods.low_rank.gcl_lrr import GCLLRR
 from quietgraph.methods.low_rank.graph_settings import is_dense
-from quietgraph.methods.quiet.candidates import FAMILIES, HETEROPHILOUS, Pool
+from quietgraph.methods.quiet.candidates import FAMILIES, HETEROPHILOUS
 from quietgraph.methods.quiet.ensemble import (
     Ensemble,
     errors_follow_attributes,
     make_ensemble,
     validation_noise,
 )
-from quietgraph.methods.quiet.features import base_rows, prepare_features, uses_embeddings
+from quietgraph.methods.quiet.features import (
+    base_rows,
+    is_large,
+    prepare_features,
+    rows_by_size,
+    uses_embeddings,
+)
 from quietgraph.methods.quiet.node_features import LearningRows, NodeFeatures
 from quietgraph.methods.quiet.rounds import Rounds
 from quietgraph.params import Settings, param
@@ -107,11 +119,16 @@ class Quiet(NodeClassifier):
 
     def _embed(self, graph: Graph, seed: int) -> Embedded:
         if self.learns_embeddings(graph):
-            learned = self._low_rank(seed)._embed(graph, seed)
-            prepared, rows = prepare_features(learned.embeddings, graph, seed)
-            embedded = Embedded(learned.embeddings, learned.state | prepared, learned.history)
+            low_rank = self._low_rank(seed)
+            encoder, history = train_encoder(low_rank, graph, seed)
+            with rows_by_size(graph.num_nodes):
+                large = is_large(graph.num_nodes)
+                learned = encode_graph(encoder, graph, low_rank.feature_norm, in_blocks=large)
+                prepared, rows = prepare_features(learned, graph, seed)
+            embedded = Embedded(learned, stored_weights(encoder) | prepared, history)
         else:
-            prepared, rows = prepare_features(None, graph, seed)
+            with rows_by_size(graph.num_nodes):
+                prepared, rows = prepare_features(None, graph, seed)
             embedded = Embedded(rows["attributes"], prepared)
         embedded.once("rows", lambda: rows)
         return embedded
@@ -136,9 +153,12 @@ class Quiet(NodeClassifier):
 
     def _decide(self, embedded: Embedded, task: Task) -> Decision:
         graph, state = task.graph, embedded.state
-        rows = embedded.once("rows", lambda: base_rows(embedded.embeddings, graph, state))
-        features = embedded.once("features", lambda: NodeFeatures(rows, graph, state))
-        ensemble, notes = self._fit_ensemble(*features.to_learn_from(task))
+        with rows_by_size(graph.num_nodes):
+            rows = embedded.once("rows", lambda: base_rows(embedded.embeddings, graph, state))
+            features = embedded.once("features", lambda: NodeFeatures(rows, graph, state))
+        fitted = self._fit_ensemble(*features.to_learn_from(task))
+        # All processes score by the ensemble of the first one, whatever their rounding.
+        ensemble, notes = current_world().agree(fitted)
         scores = features.scored(ensemble.scores, task.asked)
         return Decision(scores, ensemble.to_tensors(), notes)
 
@@ -146,48 +166,49 @@ class Quiet(NodeClassifier):
         self, features: LearningRows, task: Task
     ) -> tuple[Ensemble, dict[str, float]]:
         """Return the ensemble after all rounds of correction, and notes on it."""
-        families = self._families(features, task)
+        # Choices of the first process: rows that a family needs are made by all together.
+        agree = current_world().agree
+        families = agree(self._families(features, task))
         homophilous = HETEROPHILOUS.isdisjoint(families)
         cheap = [family for family in families if family != "perceptron"] or families
         rounds = Rounds(features=features, task=task, temperature=self.ensemble_temperature)
         rounds.add(cheap)
-        by_family = self._weight_by_family(rounds.pool, features, task, families)
+        by_family = agree(self._weight_by_family(rounds, families))
         if by_family:
             rounds.family_temperature = math.inf
             rounds.weigh()
-        if by_family or validation_noise(rounds.scores(), task).rate < _LOW_NOISE:
+        noise = validation_noise(rounds.scores(), rounds.evaluation.task)
+        if by_family or agree(noise.rate < _LOW_NOISE):
             if not by_family and self.family_weights == "auto" and homophilous:
                 rounds.family_temperature = _FAMILY_TEMPERATURE
             costly = [family for family in families if family not in cheap]
             rounds.add(costly) if costly else rounds.weigh()
             cheap = families
         rounds.correct(cheap, self.correction_rounds)
-        adjustment = self._adjustment(rounds.ensemble, features, task, by_annotator=by_family)
+        adjustment = self._adjustment(rounds, by_annotator=by_family)
         if self.refit:
             rounds.refit(cheap)
         notes = {f"weight of {name}": weight for name, weight in rounds.weights.items()}
         notes |= {"families weighted equally": 1.0} if by_family else {}
-        return make_ensemble(rounds.pool, rounds.weights, features, adjustment), notes
+        return make_ensemble(rounds.pool, rounds.weights, rounds.evaluation, adjustment), notes
 
-    def _weight_by_family(
-        self, pool: Pool, features: dict[str, Tensor], task: Task, families: list[str]
-    ) -> bool:
+    def _weight_by_family(self, rounds: Rounds, families: list[str]) -> bool:
         if self.family_weights != "auto":
             return self.family_weights == "equal"
         # On heterophilic graphs own attributes are the better evidence, whatever the noise.
         homophilous = HETEROPHILOUS.isdisjoint(families)
-        return homophilous and errors_follow_attributes(pool, features, task)
+        return homophilous and errors_follow_attributes(
+            rounds.pool, rounds.features, rounds.task, rounds.evaluation
+        )
 
-    def _adjustment(
-        self, ensemble: Ensemble, features: dict[str, Tensor], task: Task, *, by_annotator: bool
-    ) -> Tensor:
+    def _adjustment(self, rounds: Rounds, *, by_annotator: bool) -> Tensor:
         """Return the class-prior adjustment by the (noisy) validation labels [classes]."""
+        ensemble, evaluation, task = rounds.ensemble, rounds.evaluation, rounds.task
         if not self.class_prior_adjustment:
             return ensemble.class_adjustment
-        held_out = {kind: rows[task.validation] for kind, rows in features.items()}
         draws = torch_generator(task.seed, "class biases")
-        labels, trained = task.labels[task.validation], task.labels[task.train]
-        scores = ensemble.scores(held_out)
+        labels, trained = evaluation.labels, task.labels[task.train]
+        scores = ensemble.scores(evaluation.held_out)
         adjustment = class_adjustment(scores, labels, trained, generator=draws)
         return adjustment * frequency_trust(scores, labels) if by_annotator else adjustment
 

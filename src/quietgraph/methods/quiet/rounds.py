@@ -6,13 +6,14 @@ import torch
 from torch import Tensor
 
 from quietgraph.methods.base.task import Task
-from quietgraph.methods.quiet.candidates import Pool, class_permutations, fit_candidates, permuted
+from quietgraph.methods.quiet.candidates import Pool, fit_candidates
 from quietgraph.methods.quiet.ensemble import (
     Ensemble,
     correct_labels,
     ensemble_weights,
     make_ensemble,
 )
+from quietgraph.methods.quiet.evaluation import Evaluation, class_permutations, permuted
 from quietgraph.methods.quiet.node_features import LearningRows
 from quietgraph.types import Labels, Scores
 
@@ -29,6 +30,7 @@ class Rounds:
         pool: Candidates by name.
         orders: Orders of classes in which a candidate agrees better with validation labels.
         corrected: Training labels of each round, the observed ones first.
+        evaluation: Of the candidates on the labels of the task.
         weights: Of the candidates in the ensemble.
         ensemble: The last one.
     """
@@ -40,18 +42,20 @@ class Rounds:
     pool: Pool = field(default_factory=dict)
     orders: dict[str, Tensor] = field(default_factory=dict)
     corrected: list[Labels] = field(init=False)
+    evaluation: Evaluation = field(init=False)
     weights: dict[str, float] = field(init=False)
     ensemble: Ensemble = field(init=False)
 
     def __post_init__(self) -> None:
         self.corrected = [self.task.labels]
+        self.evaluation = Evaluation(self.features, self.task)
 
     def add(self, families: list[str]) -> None:
         """Fit candidates to the labels of the last round, and weight all again."""
         given = replace(self.task, labels=self.corrected[-1])
         count = len(self.corrected) - 1
         found = fit_candidates(self.features, given, families, corrections=count)
-        self.orders |= class_permutations(found, self.features, self.task)
+        self.orders |= class_permutations(found, self.evaluation)
         self.pool |= found | permuted(found, self.orders)
         self.weigh()
 
@@ -59,17 +63,17 @@ class Rounds:
         """Make the ensemble of all candidates."""
         self.weights = ensemble_weights(
             self.pool,
-            self.features,
-            self.task,
+            self.evaluation,
             temperature=self.temperature,
             family_temperature=self.family_temperature,
         )
-        self.ensemble = make_ensemble(self.pool, self.weights, self.features)
+        self.ensemble = make_ensemble(self.pool, self.weights, self.evaluation)
 
     def correct(self, families: list[str], most: int) -> None:
         """Correct the training labels and fit to them, until nothing changes or so often."""
         while len(self.corrected) <= most:
-            labels = correct_labels(self.scores(), self.task)
+            labels = self.task.labels.clone()
+            labels[self.evaluation.nodes] = correct_labels(self.scores(), self.evaluation.task)
             if torch.equal(labels[self.task.train], self.corrected[-1][self.task.train]):
                 return
             self.corrected.append(labels)
@@ -82,7 +86,8 @@ class Rounds:
             given = replace(both, labels=labels)
             found = fit_candidates(self.features, given, families, corrections=count)
             self.pool |= found | permuted(found, self.orders)
+        self.evaluation = Evaluation(self.features, self.task)
 
     def scores(self) -> Scores:
-        """Return the scores of the ensemble [nodes, classes]."""
-        return self.ensemble.scores(self.features)
+        """Return the scores of the ensemble on the labelled nodes [labelled nodes, classes]."""
+        return self.ensemble.scores(self.evaluation.rows)

@@ -224,8 +224,8 @@ function verifiedCsv(data, decisions) {
   const rows = new Map(data.verified.map((row) => [row[0], row]));
   for (let row = 0; row < decisions.count; row += 1) {
     const one = decisions.decision(row);
-    if (one) rows.set(decisions.ids[row], [decisions.ids[row], one.label, one.choice, decisions.me, one.when]);
+    if (one) rows.set(decisions.ids[row], [decisions.ids[row], one.label, one.choice, decisions.me, one.when, decisions.observed(row)]);
   }
-  const lines = [["node", "label", "decision", "by", "when"], ...rows.values()];
+  const lines = [["node", "label", "decision", "by", "when", "observed"], ...rows.values()];
   return lines.map((cells) => `${cells.map(csvCell).join(",")}\n`).join("");
 }
