@@ -37,12 +37,25 @@ class Page:
 
     def open(self, address: str | Path) -> None:
         self.driver.get(address.as_uri() if isinstance(address, Path) else address)
+        self.wait_until_started()
+
+    def wait_until_started(self) -> None:
         if self.driver.execute_script("return typeof document.forms === 'object'"):
             wait_for(lambda: self.every("html[data-started], html:not(.with-script)"))
 
+    def forget(self) -> None:
+        """Drop the decisions that an earlier test left in this browser.
+
+        Not when leaving: the next page may be another process of the browser, which the order to
+        clear reaches late, after the first decisions have been made there.
+        """
+        if self.driver.execute_script("return localStorage.length"):
+            self.driver.execute_script("localStorage.clear()")
+            self.driver.refresh()
+            self.wait_until_started()
+
     def leave(self) -> list[str]:
-        """Forget everything and return what the console said."""
-        self.driver.execute_script("localStorage.clear()")
+        """Leave the page and return what the console said."""
         said = self.complaints()
         self.driver.get("about:blank")
         return said
@@ -119,6 +132,7 @@ def page(browser: Page, folder: Path) -> Iterator[Page]:
     for left in browser.downloads.iterdir():
         left.unlink()
     browser.open(folder / "report.html")
+    browser.forget()
     yield browser
     assert browser.leave() == []
 
