@@ -28,7 +28,15 @@ from quietgraph.report.fit_run import FitRun
 from quietgraph.report.page_data import page_data, script_json
 
 _FIRST_ROWS: Final = 50  # suspects that are there without JavaScript
-_SCRIPTS: Final = ("decisions.js", "table.js", "node.js", "marks.js", "map.js", "report.js")
+_SCRIPTS: Final = (
+    "storage.js",
+    "decisions.js",
+    "table.js",
+    "node.js",
+    "marks.js",
+    "map.js",
+    "report.js",
+)
 
 
 def render_page(run: FitRun) -> str:

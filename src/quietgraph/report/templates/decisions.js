@@ -1,21 +1,6 @@
 // Who decided what about which suspect: kept in the browser, or sent to `quietgraph review`.
 const CHOICES = ["accept", "keep", "other", "drop", "unsure"];
 
-function readStored(key, otherwise) {
-  try { return JSON.parse(localStorage.getItem(key)) ?? otherwise; } catch { return otherwise; }
-}
-
-function store(key, value) {
-  try {
-    localStorage.setItem(key, typeof value === "string" ? value : JSON.stringify(value));
-    return true;
-  } catch { return false; }
-}
-
-function storedName(otherwise) {
-  try { return localStorage.getItem("quietgraph:reviewer") || otherwise; } catch { return otherwise; }
-}
-
 class Decisions {
   constructor(data, review) {
     this.data = data;
@@ -26,7 +11,7 @@ class Decisions {
     this.said = Array.from({ length: this.count }, () => new Map()); // by reviewer: choice, label, when
     this.undone = []; // [row, decision before], last at the end
     this.listeners = [];
-    this.me = storedName(review ? review.reviewer : "");
+    this.me = readStored("quietgraph:reviewer", "") || (review ? review.reviewer : "");
     this.hearEarlier();
   }
 
@@ -136,7 +121,10 @@ class LocalDecisions extends Decisions {
       const one = this.decision(row);
       if (one) kept.push([this.ids[row], one.choice, one.label, one.when]);
     });
-    return store(this.key, kept) ? "" : "This browser keeps nothing: export before you leave.";
+    store(this.key, kept).then((isKept) => {
+      if (!isKept) this.changed([], "This browser keeps nothing: export before you leave.");
+    });
+    return "";
   }
 }
 

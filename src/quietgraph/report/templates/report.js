@@ -9,6 +9,7 @@ async function findReview() {
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const review = await findReview();
+await recallStored(`quietgraph:${data.run}`, `quietgraph:${data.run}:unsent`, "quietgraph:reviewer", "quietgraph:theme", "quietgraph:keys");
 const decisions = review ? new SharedDecisions(data, review) : new LocalDecisions(data, null);
 const live = document.getElementById("live");
 const card = new NodeCard(data, decisions, review);
@@ -120,6 +121,8 @@ function fillFilters() {
 function startTheme() {
   const button = document.getElementById("theme");
   const system = matchMedia("(prefers-color-scheme: dark)");
+  const chosen = readStored("quietgraph:theme", "");
+  if (chosen) document.documentElement.dataset.theme = chosen;
   const isDark = () => (document.documentElement.dataset.theme ?? (system.matches ? "dark" : "light")) === "dark";
   const show = () => { button.textContent = isDark() ? "Light colours" : "Dark colours"; map.recolour(); };
   button.addEventListener("click", () => {
