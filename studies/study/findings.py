@@ -52,6 +52,37 @@ def controls_table() -> str:
     return f"{markdown(heads, rows, names=3)}\n\n{words} {old_words(_plain(whole))}".strip()
 
 
+@block
+def controls_all(kind: str) -> str:
+    """Return the accuracy of every method under one control, best mean of all cells first."""
+    frame = controls(kind)
+    places = [(dataset, noise) for dataset in PAIR for noise in SETTINGS]
+    wide = 100 * frame.pivot_table("test_accuracy", "method", ["dataset", "noise"])[places]
+    means = wide.mean(axis=1).where(wide.notna().all(axis=1))
+    wide = wide.loc[means.sort_values(ascending=False).index]
+    rows = [
+        [
+            f"`{method}`",
+            *("not run" if pd.isna(value) else fixed(value) for value in row),
+            fixed(row.mean()) if row.notna().all() else "",
+        ]
+        for method, row in wide.iterrows()
+    ]
+    heads = ["", *(f"{graph(dataset)}, {setting(noise)}" for dataset, noise in places), "mean"]
+    words = f"Mean accuracy in percent, {draws(frame)}."
+    return f"{markdown(heads, rows)}\n\n{words} {old_words(frame)}".strip()
+
+
+@block
+def controls_best(kind: str) -> str:
+    """Return how many of the cells each of the best methods leads under one control."""
+    frame = controls(kind)
+    cells = frame.groupby(["dataset", "noise", "method"])["test_accuracy"].mean().mul(100)
+    first = cells.groupby(["dataset", "noise"]).idxmax().map(lambda place: place[2])
+    counts = first.value_counts()
+    return ", ".join(f"`{method}` in {count} of {len(first)}" for method, count in counts.items())
+
+
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
     """Return runs under the names of their methods, without the control before them."""
     return frame.assign(method=frame["method"].str.partition(": ")[2])

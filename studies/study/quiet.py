@@ -184,6 +184,23 @@ def quiet_parts() -> str:
     return f"{markdown(heads, rows, names=2)}\n\n{old_words(frame)}"
 
 
+@block
+def quiet_dense() -> str:
+    """Return `quiet` with and without an encoder on dense graphs, and what it chooses."""
+    frame = runs("quiet-dense-0")
+    noises = (*SETTINGS, "annotator:0.3")
+    ways = {"never": "quiet:encoder=false", "always": "quiet:encoder=true", "as it chooses": OURS}
+    rows = []
+    for dataset in ("flickr", "blogcatalog", "amazon-photo", "amazon-computers"):
+        for words, method in ways.items():
+            own = some(frame, dataset=dataset, method=method)
+            if len(own):
+                cells = (mean_std(some(own, noise=noise)["test_accuracy"]) for noise in noises)
+                rows.append([graph(dataset), words, *cells])
+    heads = ["", "encoder", *map(setting, noises)]
+    return f"{markdown(heads, rows, names=2)}\n\n{draws(frame).capitalize()}. {old_words(frame)}"
+
+
 def _gain(differences: "pd.Series[float]") -> str:
     """Return the mean gain in points and the p-value of the paired t-test."""
     values = differences.dropna().to_numpy()

@@ -181,15 +181,22 @@ def is_heterophilous(graph: Graph, labels: Labels) -> bool:
     """Whether neighbours have neither labels nor attributes in common.
 
     Both must say so, since wrong labels hide that neighbours are alike, and so do wrong
-    attributes: the adjusted homophily of the observed labels is at most 0.1, and the mean cosine
-    of `neighbour_similarity` at most 0.06.
+    attributes: the adjusted homophily of the observed labels is at most 0.1, and
+    `neighbours_differ`.
 
     Args:
-        graph: With attributes; of many edges a sample is compared.
+        graph: With attributes.
         labels: Observed labels [nodes], -1 where unknown.
     """
-    if adjusted_homophily(graph, labels) > _HOMOPHILOUS:
-        return False
+    return adjusted_homophily(graph, labels) <= _HOMOPHILOUS and neighbours_differ(graph)
+
+
+def neighbours_differ(graph: Graph) -> bool:
+    """Whether the attributes of neighbours are hardly more similar than those of any two nodes.
+
+    Their mean cosine of `neighbour_similarity` is at most 0.06. Computed once and kept with the
+    graph; of many edges a sample is compared.
+    """
 
     def compute() -> bool:
         draws = torch_generator(0, "heterophily")

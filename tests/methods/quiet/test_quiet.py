@@ -213,9 +213,10 @@ def test_without_the_encoder_embeddings_play_no_part() -> None:
 def test_a_dense_graph_is_fitted_without_an_encoder_and_predicts_for_new_nodes() -> None:
     draws = np.random.default_rng(3)
     drawn = qg.block_model(
-        300, num_classes=3, num_features=20, mean_degree=20, signal=1.0, generator=draws
+        300, num_classes=3, num_features=20, mean_degree=20, signal=3.0, generator=draws
     )
     labels = np.where(draws.random(300) < 0.5, drawn.classes, -1)
+    assert not smoothing.neighbours_differ(drawn.graph)
     dense = qg.Quiet(seed=0).fit(drawn.graph, labels)
     asked = qg.Quiet(seed=0, encoder=False).fit(drawn.graph, labels)
     np.testing.assert_array_equal(dense.scores_, asked.scores_)
@@ -227,6 +228,32 @@ def test_a_dense_graph_is_fitted_without_an_encoder_and_predicts_for_new_nodes()
     assert (dense.predict(drawn.graph) == dense.predict()).all()
     learned = qg.Quiet(seed=0, encoder=True, epochs=2).fit(drawn.graph, labels)
     assert learned.history_
+
+
+@pytest.mark.parametrize(("homophily", "by_embeddings"), [(0.1, True), (0.8, False)])
+def test_validation_labels_decide_on_embeddings_of_dense_graphs_whose_neighbours_differ(
+    homophily: float, by_embeddings: bool
+) -> None:
+    draws = np.random.default_rng(3)
+    drawn = qg.block_model(
+        300,
+        num_classes=3,
+        num_features=20,
+        mean_degree=20,
+        signal=0.05,
+        homophily=homophily,
+        generator=draws,
+    )
+    labels = np.where(draws.random(300) < 0.5, drawn.classes, -1)
+    assert smoothing.neighbours_differ(drawn.graph)
+    fitted = {
+        encoder: qg.Quiet(seed=0, epochs=4, encoder=encoder).fit(drawn.graph, labels)
+        for encoder in (None, True, False)
+    }
+    np.testing.assert_array_equal(fitted[None].scores_, fitted[by_embeddings].scores_)
+    assert not np.array_equal(fitted[True].scores_, fitted[False].scores_)
+    assert (fitted[None].predict(drawn.graph) == fitted[None].predict()).all()
+    assert fitted[None].history_  # the encoder was trained either way
 
 
 def test_refit_uses_validation_labels_too() -> None:

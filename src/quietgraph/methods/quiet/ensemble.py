@@ -131,7 +131,7 @@ def ensemble_weights(
     across = dict.fromkeys(within, 1 / len(within))
     if family_temperature < math.inf:
         means = {
-            family: _accuracy(make_ensemble(pool, weights, evaluation), evaluation)
+            family: ensemble_accuracy(make_ensemble(pool, weights, evaluation), evaluation)
             for family, weights in within.items()
         }
         across = _softmax(means, family_temperature, nodes)
@@ -161,7 +161,8 @@ def _predicted(ensemble: "Ensemble", evaluation: Evaluation) -> Labels:
     return ensemble.scores(evaluation.held_out).argmax(dim=1)
 
 
-def _accuracy(ensemble: "Ensemble", evaluation: Evaluation) -> float:
+def ensemble_accuracy(ensemble: "Ensemble", evaluation: Evaluation) -> float:
+    """Return the accuracy of an ensemble on the (noisy) validation labels."""
     return float((_predicted(ensemble, evaluation) == evaluation.labels).float().mean())
 
 

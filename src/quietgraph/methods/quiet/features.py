@@ -145,6 +145,11 @@ def project_own(own: Tensor, state: dict[str, Tensor]) -> Tensor:
     return F.normalize((own - state["own_mean"]) @ state["own_directions"], dim=1)
 
 
+def project_clusters(attributes: Tensor, state: dict[str, Tensor]) -> Tensor:
+    """Return the kind `attribute clusters`: smoothed attributes in few directions."""
+    return F.normalize(attributes @ state["attribute_cluster_projection"], dim=1)
+
+
 def features_by_kind(rows: dict[str, Tensor], state: dict[str, Tensor]) -> dict[str, Tensor]:
     """Return the features by kind of some nodes [rows, columns].
 
@@ -153,7 +158,7 @@ def features_by_kind(rows: dict[str, Tensor], state: dict[str, Tensor]) -> dict[
         state: Of `prepare_features`.
     """
     around = rows["attributes"]
-    attribute_clusters = F.normalize(around @ state["attribute_cluster_projection"], dim=1)
+    attribute_clusters = project_clusters(around, state)
     features = {"own": rows["own"], "attributes": around}
     if "smooth" not in rows:
         return features | {"attribute clusters": attribute_clusters}

@@ -5,6 +5,7 @@ features are small enough to be held; the scores of all nodes are then computed 
 """
 
 from collections.abc import Callable
+from copy import copy
 from typing import Final
 
 import torch
@@ -16,7 +17,13 @@ from quietgraph.embed.scale.node_sample import sample_nodes
 from quietgraph.graph import Graph
 from quietgraph.methods.base.task import Task
 from quietgraph.methods.low_rank.large_features import in_blocks
-from quietgraph.methods.quiet.features import each_row, features_by_kind, is_large, project_own
+from quietgraph.methods.quiet.features import (
+    each_row,
+    features_by_kind,
+    is_large,
+    project_clusters,
+    project_own,
+)
 from quietgraph.methods.quiet.neighbour_rows import neighbour_rows
 from quietgraph.methods.quiet.random_views import propagated, random_views
 from quietgraph.rng import torch_generator
@@ -130,7 +137,17 @@ class LearningRows(dict[str, Tensor]):
         self._views: Tensor | None = None
         self._self_training: dict[str, SelfTraining] = {}
 
+    def without_embeddings(self) -> "LearningRows":
+        """Return the same, as it would be had no embeddings been learned."""
+        rows = copy(self)
+        for kind in ("wide", "both", "clusters", "joint clusters"):
+            del rows[kind]
+        rows["attribute clusters"] = self["attribute clusters"]
+        return rows
+
     def __missing__(self, kind: str) -> Tensor:
+        if kind == "attribute clusters":  # not kept: what is there is learned from
+            return project_clusters(self["attributes"], self.source.state)
         if kind == "projected":
             self[kind] = self.source.projected(self.nodes)
         elif kind == "propagated":

@@ -10,6 +10,7 @@ from quietgraph.methods.quiet.candidates import Pool, fit_candidates
 from quietgraph.methods.quiet.ensemble import (
     Ensemble,
     correct_labels,
+    ensemble_accuracy,
     ensemble_weights,
     make_ensemble,
 )
@@ -91,3 +92,7 @@ class Rounds:
     def scores(self) -> Scores:
         """Return the scores of the ensemble on the labelled nodes [labelled nodes, classes]."""
         return self.ensemble.scores(self.evaluation.rows)
+
+    def accuracy(self) -> float:
+        """Return the accuracy of the ensemble on the (noisy) validation labels."""
+        return ensemble_accuracy(self.ensemble, self.evaluation)
