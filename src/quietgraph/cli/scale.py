@@ -21,6 +21,7 @@ from quietgraph.errors import InvalidParameterError
 from quietgraph.graph import Graph
 from quietgraph.methods import NodeClassifier
 from quietgraph.methods.low_rank.contrast import LowRankContrast
+from quietgraph.methods.low_rank.graph_settings import is_dense
 from quietgraph.methods.quiet.quiet import Quiet
 from quietgraph.params import parameters
 from quietgraph.report.run_files import RUN_FILE
@@ -62,16 +63,26 @@ def set_partitions(model: NodeClassifier, text: str) -> None:
 
 
 def say_partitions(model: NodeClassifier, graph: Graph, world: World) -> None:
-    """Tell in one line how the graph is trained on, where the method has a choice."""
-    wanted = getattr(model, "partitions", None)
+    """Tell how the graph is trained on, where the method has a choice."""
     if isinstance(model, Quiet) and not model.learns_embeddings(graph):
-        degree = 2 * graph.num_edges / max(graph.num_nodes, 1)
-        why = f" on a graph of {degree:.0f} neighbours a node" if model.encoder is None else ""
+        near = f" on a graph of {_degree(graph):.0f} neighbours a node with similar attributes"
+        why = near if model.encoder is None else ""
         say(f"no encoder is trained: smoothed attributes are used alone{why}")
-    elif wanted is not None:
+        return
+    wanted = getattr(model, "partitions", None)
+    if wanted is not None:
         per_step = count_per_step(getattr(model, "partitions_per_step", 1), world)
         way = getattr(model, "partitioner", "auto")
         say(describe_partitions(graph, wanted, per_step=per_step, partitioner=way))
+    if isinstance(model, Quiet) and model.encoder is None and is_dense(graph):
+        say(
+            f"the graph has {_degree(graph):.0f} neighbours a node with different attributes: "
+            "validation labels decide whether embeddings are used"
+        )
+
+
+def _degree(graph: Graph) -> float:
+    return 2 * graph.num_edges / max(graph.num_nodes, 1)
 
 
 @contextmanager
