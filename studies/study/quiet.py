@@ -53,6 +53,22 @@ def quiet_annotator() -> str:
 
 
 @block
+def quiet_annotator_large() -> str:
+    """Return accuracies on larger graphs under annotators of several rates."""
+    frame = runs("annotator-9300")
+    noises = sorted(set(frame["noise"]))
+    rows = []
+    for dataset in (name for name in LARGE if name in set(frame["dataset"])):
+        own = some(frame, dataset=dataset)
+        for method in own.groupby("method")["test_accuracy"].mean().sort_values().index[::-1]:
+            cells = some(own, method=method)
+            values = (mean_std(some(cells, noise=noise)["test_accuracy"]) for noise in noises)
+            rows.append([graph(dataset), f"`{method}`", *values])
+    heads = ["", "", *map(setting, noises)]
+    return f"{markdown(heads, rows, names=2)}\n\n{draws(frame).capitalize()}. {old_words(frame)}"
+
+
+@block
 def quiet_field() -> str:
     """Return the mean over the sixteen settings of the field's public benchmark."""
     frame = some(runs("quiet-field-9300"), method=OURS, noise=FIELD)

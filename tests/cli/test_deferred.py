@@ -1,6 +1,7 @@
 """Help without torch, and declarations that fit the functions they call."""
 
 import inspect
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -82,3 +83,23 @@ def test_a_declaration_fits_the_function_it_calls(place: str) -> None:
     wanted, have = expected_types(work), get_type_hints(declaration)
     assert all(have[name] == kind for name, kind in wanted.items())
     assert inspect.getdoc(work) == inspect.getdoc(declaration)
+
+
+@pytest.mark.parametrize(("given", "used"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
+def test_waiting_threads_do_not_spin_unless_the_user_says_so(given: str | None, used: str) -> None:
+    script = (
+        "import os, sys\n"
+        "from quietgraph.cli.app import main\n"
+        "assert 'torch' not in sys.modules\n"  # which reads it once, when it is imported
+        "try: main()\n"
+        "except SystemExit: print(os.environ['OMP_WAIT_POLICY'])"
+    )
+    inherited = {name: text for name, text in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    done = subprocess.run(
+        [sys.executable, "-c", script, "--version"],
+        env=inherited | ({"OMP_WAIT_POLICY": given} if given else {}),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == used

@@ -1,5 +1,6 @@
 """The command `quietgraph`: arguments in, calls, results to stdout, the rest to stderr."""
 
+import os
 import sys
 from typing import Annotated
 
@@ -60,6 +61,9 @@ def _options(
 
 def main() -> None:
     """Run the command; a user's mistake is one sentence and exit code 2."""
+    # Threads of OpenMP that wait must not spin: beside other work on the same cores a fit of a
+    # small graph took fifteen times as long. It is read when PyTorch is first imported.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         app(standalone_mode=True)
     except BrokenPipeError:  # the reader of our output went away
