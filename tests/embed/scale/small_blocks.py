@@ -3,6 +3,8 @@
 A script of its own, as processes that it starts import it and so have these limits too.
 """
 
+import slow_files  # noqa: F401  (beside this script)
+
 from quietgraph.classify import smoothing
 from quietgraph.cli.app import main
 from quietgraph.embed.scale import node_rows, node_sample

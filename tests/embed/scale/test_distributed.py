@@ -166,11 +166,12 @@ def test_a_killed_worker_is_replaced_and_the_run_ends_as_if_nothing_had_happened
 ) -> None:
     classes = write_graph(tmp_path / "graph.npz")
     command = fit_command(tmp_path / "graph.npz", tmp_path / "run", "--workers", "2", method=method)
-    if method == "quiet":
-        command[1:3] = [str(Path(__file__).with_name("small_blocks.py"))]
+    script = "small_blocks.py" if method == "quiet" else "slow_files.py"
+    command[1:3] = [str(Path(__file__).with_name(script))]
     file, most = STAGES[stage]
+    slow = {"SLOW_FILES": Path(file).name.partition("*")[0]}
     with (tmp_path / "log").open("w") as log:
-        running = subprocess.Popen(command, stdout=log, stderr=log)
+        running = subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | slow)
         parent, deadline = psutil.Process(running.pid), time.monotonic() + 400
         while not any(tmp_path.glob(file)) and running.poll() is None:
             assert time.monotonic() < deadline
