@@ -81,7 +81,7 @@ class Cluster:
         return (blocks + labelled) / 1e9 + self.per_node_gb()
 
     def matrix_gb(self) -> float:
-        """One matrix [N, d] on the shared file system, of which there are five at most."""
+        """One matrix [N, d] on the shared file system, of which there are six at most."""
         return 4 * self.nodes * self.dim / 1e9
 
     def steps(self) -> float:
