@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 
 from quietgraph.errors import UnreadableFileError
 from quietgraph.graph.io.cells import DATE_STYLES, NUMBER_STYLES, PLAIN, Cells, is_hopeful, parse
@@ -96,6 +97,9 @@ class Learner:
     def _look_at_values(self, cells: Cells, labels: AnyArray | None) -> None:
         """Keep the different values while they are few, and how often each goes with a label."""
         if self.distinct is None and self.pairs is None:
+            return
+        if self.wanted != "category" and _are_many(cells):
+            self.distinct = self.pairs = None
             return
         codes, texts = text_codes(cells)
         if self.distinct is not None:
@@ -257,3 +261,11 @@ class _Moments:
                 f"leave it out with --column {name}=ignore."
             )
         return self.mean, spread
+
+
+def _are_many(cells: Cells) -> bool:
+    """Whether numbers are too many for categories: their texts, slow to make, are not needed."""
+    if cells.kind == "text" or cells.vectors is not None:
+        return False
+    different = pd.unique(cells.numbers)
+    return int((~np.isnan(different)).sum()) > _MOST_CATEGORIES

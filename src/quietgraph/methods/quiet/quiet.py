@@ -119,7 +119,8 @@ class Quiet(NodeClassifier):
     )
 
     def _embed(self, graph: Graph, seed: int) -> Embedded:
-        if self.learns_embeddings(graph):
+        # Of the first process: all train an encoder together, or none does.
+        if current_world().agree(self.learns_embeddings(graph)):
             low_rank = self._low_rank(seed)
             encoder, history = train_encoder(low_rank, graph, seed)
             with rows_by_size(graph.num_nodes):
