@@ -24,7 +24,7 @@ from quietgraph.methods.low_rank.encoder import (
 )
 from quietgraph.methods.low_rank.gcl_lrr import GCLLRR
 from quietgraph.methods.low_rank.graph_settings import is_dense
-from quietgraph.methods.quiet.candidates import FAMILIES, HETEROPHILOUS
+from quietgraph.methods.quiet.candidates import FAMILIES, HETEROPHILOUS, fit_candidates
 from quietgraph.methods.quiet.ensemble import (
     Ensemble,
     errors_follow_attributes,
@@ -202,13 +202,17 @@ class Quiet(NodeClassifier):
         (BlogCatalog); candidates that read them are compared with those on attributes alone.
         """
         rounds = Rounds(features=features, task=task, temperature=self.ensemble_temperature)
-        rounds.add(families)
         source = features.source
         is_open = self.encoder is None and uses_embeddings(source.state) and is_dense(source.graph)
         if not is_open:
+            rounds.add(families)
             return rounds
+        both = [family for family in families if family in HETEROPHILOUS]  # read no embeddings
+        rest = [family for family in families if family not in both]
+        known = fit_candidates(features, task, both)
         plain = replace(rounds, features=features.without_embeddings(), pool={}, orders={})
-        plain.add(families)
+        for each in (rounds, plain):
+            each.add(rest, known)
         without = current_world().agree(plain.accuracy() >= rounds.accuracy())
         return plain if without else rounds
 

@@ -51,11 +51,16 @@ class Rounds:
         self.corrected = [self.task.labels]
         self.evaluation = Evaluation(self.features, self.task)
 
-    def add(self, families: list[str]) -> None:
-        """Fit candidates to the labels of the last round, and weight all again."""
+    def add(self, families: list[str], known: Pool | None = None) -> None:
+        """Fit candidates to the labels of the last round, and weight all again.
+
+        Args:
+            families: Of the candidates to fit.
+            known: Candidates that were fitted to the same labels elsewhere.
+        """
         given = replace(self.task, labels=self.corrected[-1])
         count = len(self.corrected) - 1
-        found = fit_candidates(self.features, given, families, corrections=count)
+        found = fit_candidates(self.features, given, families, corrections=count) | (known or {})
         self.orders |= class_permutations(found, self.evaluation)
         self.pool |= found | permuted(found, self.orders)
         self.weigh()
