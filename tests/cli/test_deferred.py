@@ -85,19 +85,25 @@ def test_a_declaration_fits_the_function_it_calls(place: str) -> None:
     assert inspect.getdoc(work) == inspect.getdoc(declaration)
 
 
-@pytest.mark.parametrize(("given", "used"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
-def test_waiting_threads_do_not_spin_unless_the_user_says_so(given: str | None, used: str) -> None:
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [({}, "2000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "ACTIVE"}, "None")],
+)
+def test_waiting_threads_spin_for_a_short_time_unless_the_user_says_otherwise(
+    given: dict[str, str], used: str
+) -> None:
     script = (
         "import os, sys\n"
         "from quietgraph.cli.app import main\n"
         "assert 'torch' not in sys.modules\n"  # which reads it once, when it is imported
         "try: main()\n"
-        "except SystemExit: print(os.environ['OMP_WAIT_POLICY'])"
+        "except SystemExit: print(os.environ.get('GOMP_SPINCOUNT'))"
     )
-    inherited = {name: text for name, text in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    ours = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"}
+    inherited = {name: text for name, text in os.environ.items() if name not in ours}
     done = subprocess.run(
         [sys.executable, "-c", script, "--version"],
-        env=inherited | ({"OMP_WAIT_POLICY": given} if given else {}),
+        env=inherited | given,
         capture_output=True,
         text=True,
         check=True,

@@ -61,9 +61,10 @@ def _options(
 
 def main() -> None:
     """Run the command; a user's mistake is one sentence and exit code 2."""
-    # Threads of OpenMP that wait must not spin: beside other work on the same cores a fit of a
-    # small graph took fifteen times as long. It is read when PyTorch is first imported.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # Threads of OpenMP that wait spin for a short time only: beside other work on the same cores a
+    # fit of a small graph took ten times as long. It is read when PyTorch is first imported.
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "2000")
     try:
         app(standalone_mode=True)
     except BrokenPipeError:  # the reader of our output went away
