@@ -53,10 +53,10 @@ def controls_table() -> str:
 
 
 @block
-def controls_all(kind: str) -> str:
+def controls_all(kind: str, *datasets: str) -> str:
     """Return the accuracy of every method under one control, best mean of all cells first."""
-    frame = controls(kind)
-    places = [(dataset, noise) for dataset in PAIR for noise in SETTINGS]
+    frame = controls(kind, datasets or PAIR)
+    places = [(dataset, noise) for dataset in datasets or PAIR for noise in SETTINGS]
     wide = 100 * frame.pivot_table("test_accuracy", "method", ["dataset", "noise"])[places]
     means = wide.mean(axis=1).where(wide.notna().all(axis=1))
     wide = wide.loc[means.sort_values(ascending=False).index]
@@ -65,18 +65,19 @@ def controls_all(kind: str) -> str:
             f"`{method}`",
             *("not run" if pd.isna(value) else fixed(value) for value in row),
             fixed(row.mean()) if row.notna().all() else "",
+            span(list(some(frame, method=method).groupby(["dataset", "noise"]).size())),
         ]
         for method, row in wide.iterrows()
     ]
-    heads = ["", *(f"{graph(dataset)}, {setting(noise)}" for dataset, noise in places), "mean"]
+    heads = ["", *(f"{graph(name)}, {setting(noise)}" for name, noise in places), "mean", "n"]
     words = f"Mean accuracy in percent, {draws(frame)}."
     return f"{markdown(heads, rows)}\n\n{words} {old_words(frame)}".strip()
 
 
 @block
-def controls_best(kind: str) -> str:
+def controls_best(kind: str, *datasets: str) -> str:
     """Return how many of the cells each of the best methods leads under one control."""
-    frame = controls(kind)
+    frame = controls(kind, datasets or PAIR)
     cells = frame.groupby(["dataset", "noise", "method"])["test_accuracy"].mean().mul(100)
     first = cells.groupby(["dataset", "noise"]).idxmax().map(lambda place: place[2])
     counts = first.value_counts()
