@@ -22,7 +22,7 @@ LARGER_METHODS = ("s2gc", "merit", "sel-cl", "jo-src", *PAPER, "quiet")
 
 def controls(kind: str, datasets: tuple[str, ...] = PAIR) -> pd.DataFrame:
     """Return the runs under a control, under the plain names of their methods."""
-    frame = runs("fresh-9100", "quiet-9100", "equal-labels-9100")
+    frame = runs("fresh-9100", "quiet-9100", "controls-9100")
     frame = some(frame, seed=CONTROL_DRAWS, dataset=datasets, noise=SETTINGS)
     if kind == "both":
         return some(frame, split="train+validation")

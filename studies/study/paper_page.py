@@ -80,7 +80,7 @@ def _hidden_words(names: list[str]) -> str:
 
 
 def _files() -> list[str]:
-    taken = ("paper-", "fresh-", "quiet-8", "letter-", "controls-", "real-")
+    taken = ("paper-", "fresh-", "quiet-9", "letter-", "controls-", "real-")
     return sorted(path.stem for path in RESULTS.glob("*.csv") if path.stem.startswith(taken))
 
 

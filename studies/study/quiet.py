@@ -161,23 +161,20 @@ def quiet_noise_kinds() -> str:
 
 @block
 def quiet_grid() -> str:
-    """Return today's `quiet` on the paper's grid, and what it gained on the same draws."""
-    new = runs("quiet-grid-1000")
-    old = some(runs(*(f"paper-{name}" for name in PAIR)), method=OURS)
-    keys = ["dataset", "noise", "seed"]
-    both = new.merge(old, on=keys, suffixes=("", "_before"))
+    """Return `quiet` on the paper's grid, draws with all of its settings."""
+    frame = of_today(some(_grid(), noise=SHOWN))
     rows = []
     for dataset in PAIR:
-        own = some(both, dataset=dataset)
+        own = some(frame, dataset=dataset)
         whole = own.groupby("seed").filter(lambda draw: len(draw) == len(SHOWN))
-        cells = []
-        for noise in SHOWN:
-            cell = some(whole, noise=noise)
-            gain = 100 * (cell["test_accuracy"] - cell["test_accuracy_before"]).mean()
-            cells.append(f"{mean_std(cell['test_accuracy'])} ({fixed(gain, signed=True)})")
+        cells = (mean_std(some(whole, noise=noise)["test_accuracy"]) for noise in SHOWN)
         rows.append([graph(dataset), *cells, str(whole["seed"].nunique())])
     heads = ["", *map(setting, SHOWN), "n"]
-    return f"{markdown(heads, rows)}\n\n{old_words(new)}"
+    return f"{markdown(heads, rows)}\n\n{old_words(frame)}".strip()
+
+
+def _grid() -> pd.DataFrame:
+    return some(runs(*(f"paper-{name}" for name in PAIR)), method=OURS, split="default")
 
 
 @block
@@ -232,8 +229,7 @@ def _gained(points: float, p: float) -> str:
 @block
 def quiet_hidden() -> str:
     """Return accuracies where the wrong class is the likelier one."""
-    files = (*(f"paper-{name}" for name in PAIR), "quiet-grid-1000")
-    frame = of_today(some(runs(*files), noise="asymmetric:0.6", method=OURS))
+    frame = of_today(some(_grid(), noise="asymmetric:0.6"))
     cells = [some(frame, dataset=d)["test_accuracy"] for d in PAIR]
     named = [f"{graph(d)} {mean_std(c)} (n = {len(c)})" for d, c in zip(PAIR, cells, strict=True)]
     return f"{', '.join(named)} percent right{' (old)' * bool(frame['old'].any())}"

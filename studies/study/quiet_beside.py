@@ -51,7 +51,7 @@ def _nearest_cells() -> pd.DataFrame:
     return nearest.assign(holm=holm(nearest["t_p"]), points=-100 * nearest["difference"])
 
 
-_PLAIN = (*(f"paper-{name}" for name in WIDE), "quiet-grid-1000")
+_PLAIN = tuple(f"paper-{name}" for name in WIDE)
 
 
 def _plain() -> pd.DataFrame:

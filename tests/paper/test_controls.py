@@ -52,14 +52,14 @@ def test_controls_have_a_row_for_every_method_that_they_change() -> None:
         assert f"{method}, {CONTROLS['both-sets']}" in names
     adjusted = {name for name in names if name.endswith(CONTROLS["class-prior"])}
     assert len(adjusted) == len(METHODS) - 3  # gcl-lrr, gcl-lr-attention and quiet adjust anyway
-    assert found["cora", f"gcn, {CONTROLS['both-sets']}"] == [Number(0.6, 0.0, 2)] * 4
-    assert found["cora", f"gcn, {CONTROLS['plain']}"] == [Number(0.5, 0.0, 2)] * 4
+    assert found["cora", f"gcn, {CONTROLS['both-sets']}"] == [Number(0.6, 0.0, 2)] * 3
+    assert found["cora", f"gcn, {CONTROLS['plain']}"] == [Number(0.5, 0.0, 2)] * 3
 
 
 def test_controls_and_real_like_noise_use_draws_that_no_choice_has_seen() -> None:
-    for table in (ANNOTATOR, CONTROL_TABLE):
+    for table, draws in ((ANNOTATOR, range(8000, 8005)), (CONTROL_TABLE, range(9100, 9103))):
         seeds = {run.seed for run in table.needs(make_scope("small")).accuracy}
-        assert seeds == set(range(8000, 8005))
+        assert seeds == set(draws)
         asked = {run.seed for run in table.needs(make_scope("small", seeds="3,5")).accuracy}
         assert asked == {3, 5}
 

@@ -107,7 +107,7 @@ def test_a_run_is_old_where_its_method_has_changed(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_draw_that_was_run_twice_counts_once_as_of_today() -> None:
-    twice = records.runs("fresh-8000", "controls-8000", "fresh-8000")
+    twice = records.runs("fresh-9100", "controls-9100", "fresh-9100")
     draws = twice[["dataset", "noise", "method", "seed", "split"]]
     assert not draws.duplicated().any()
     first, last = (records.runs(name)["started"].iloc[0] for name in ("fresh-8000", "real-8000"))

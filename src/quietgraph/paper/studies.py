@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from quietgraph.bench.engines.worker import ONE_THREAD
+from quietgraph.bench.engines.worker import ONE_THREAD, release_memory
 from quietgraph.bench.protocol import Run, failure, versions
 from quietgraph.bench.record import Record
 from quietgraph.bench.theory import Study, bound_numbers, study
@@ -86,6 +86,8 @@ def carry_out(run: Run, numbers: Callable[[Run], dict[str, float]]) -> Record:
         words = f"{type(error).__name__}: {error}"
         record = failure(run, "failed", words, time.perf_counter() - clock)
         return replace(record, peak_memory_mb=_peak_mb())
+    finally:
+        release_memory()
     return Record(
         key=run.key(),
         status="done",
