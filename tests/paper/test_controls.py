@@ -9,7 +9,7 @@ from quietgraph.bench.record import records_frame
 from quietgraph.methods import METHODS
 from quietgraph.paper import scope as scopes
 from quietgraph.paper.accuracy import ANNOTATOR, CLASSIFICATION, LETTER, REAL_LABELS
-from quietgraph.paper.comparison import NOT_HERE, Comparison, Number
+from quietgraph.paper.comparison import NOT_HERE, NOT_RUN, Comparison, Number
 from quietgraph.paper.controls import CONTROL_TABLE, CONTROLS
 from quietgraph.paper.results import KINDS, Needs, Results
 from quietgraph.paper.scope import Scope, make_scope
@@ -98,3 +98,25 @@ def test_the_letter_stands_beside_the_default_with_the_printed_figure() -> None:
         letter, default = rows["cora", name], rows["cora", name.partition(":")[0]]
         assert letter.cells["none"].printed == default.cells["none"].printed is not None
         assert ("pubmed", name) not in rows
+
+
+def test_small_has_ten_draws_of_two_graphs_and_four_settings_of_the_larger_ones() -> None:
+    runs = CLASSIFICATION.needs(make_scope("small")).accuracy
+    cora, pubmed = ([run for run in runs if run.dataset == name] for name in ("cora", "pubmed"))
+    assert {run.seed for run in cora} == set(range(1000, 1010))
+    assert {run.seed for run in pubmed} == set(range(1000, 1005))
+    assert len({str(run.noise) for run in cora}) == 10
+    four = {"none", "asymmetric:0.4", "symmetric:0.4", "attribute:0.6"}
+    assert {str(run.noise) for run in pubmed} == four
+    assert {run.seed for run in CLASSIFICATION.runs(make_scope("small", seeds="3,5"))} == {3, 5}
+
+
+def test_a_cell_that_is_not_needed_is_shown_where_it_was_run() -> None:
+    scope = make_scope("small", seeds="1000-1001")
+    extra = Needs(accuracy=(scope.run("pubmed", "gcn", "symmetric:0.6", 1000),))
+    needs = CLASSIFICATION.needs(scope) | extra
+    assert extra.accuracy[0] not in CLASSIFICATION.needs(scope).accuracy
+    shown = CLASSIFICATION.compare(scope, results_of(needs))
+    (row,) = (row for row in shown.rows if (row.dataset, row.name) == ("pubmed", "gcn"))
+    assert row.cells["symmetric:0.6"].ours == Number(0.5, None, 1)
+    assert row.cells["symmetric:0.2"].words == NOT_RUN

@@ -1,16 +1,17 @@
 """Tables of accuracies: a dataset's rows of methods, columns of noise."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from quietgraph.bench.grid import parse_seeds
 from quietgraph.bench.protocol import Run
 from quietgraph.methods import METHODS
 from quietgraph.paper.comparison import NOT_HERE, Cell, Comparison, Row
 from quietgraph.paper.marks import accuracy_marks, weight_marks
 from quietgraph.paper.printed import printed, printed_number
 from quietgraph.paper.results import ABSENT, Needs, Results, Summary
-from quietgraph.paper.scope import Extent, Scope
+from quietgraph.paper.scope import SEEDS, Extent, Scope
 
 BASELINES: Final = (
     "gcn", "s2gc", "gce", "unionnet", "nrgnn", "rtgnn", "sugrl", "merit", "ariel", "sfa", "sel-cl",
@@ -39,8 +40,11 @@ EVERY_METHOD: Final = (*BASELINES, *PAPER, *_OTHERS, "tedgcn")
 _TED: Final = tuple(f"{name}:encoder=tedgcn" for name in PAPER)
 _PROBED: Final = ("sugrl", "merit", "sfa")
 _ALL_AT_SMALL: Final = ("cora", "citeseer")
+_LARGER: Final = ("pubmed", "coauthor-cs", "amazon-computers", "amazon-photo")
 # The three best of the paper's baselines over the informative cells of Cora and CiteSeer.
 _FEW: Final = ("gcn", "s2gc", "grand-plus", "merit", "sel-cl", "jo-src", *PAPER, "quiet")
+_FOUR: Final = ("none", "asymmetric:0.4", "symmetric:0.4", "attribute:0.6")
+_TEN_DRAWS: Final = tuple(parse_seeds(SEEDS["full"]))
 GPT_LABELS: Final = "labels:cora-gpt35.csv"
 FRESH_DRAWS: Final = tuple(range(8000, 8005))
 _SHARES: Final = tuple(f"0.{step}" for step in range(1, 10))
@@ -77,6 +81,8 @@ class AccuracyTable:
         marks: Says why a printed cell cannot be.
         notes: Sentences below it.
         few: At `small`, the rows of datasets other than Cora and CiteSeer; empty: all.
+        few_noises: At `small`, the columns that these are run in; empty: all.
+        ten_draws: Datasets that have the draws of `full` at `small` already.
         draws: Of the table where they are not the budget's.
         stands_in: Whether a smoke without files takes the embedded graph.
     """
@@ -89,6 +95,8 @@ class AccuracyTable:
     marks: Callable[[str, str, str, str], tuple[str, ...]] = accuracy_marks
     notes: tuple[str, ...] = ()
     few: tuple[str, ...] = ()
+    few_noises: tuple[str, ...] = ()
+    ten_draws: tuple[str, ...] = ()
     draws: tuple[int, ...] = ()
     stands_in: bool = True
 
@@ -98,6 +106,18 @@ class AccuracyTable:
             return self.few
         rows = self.rows.of(scope.budget)
         return rows if dataset in _ALL_AT_SMALL else tuple(r for r in rows if r not in LETTER)
+
+    def noises_on(self, dataset: str, scope: Scope) -> tuple[str, ...]:
+        """Return the columns in which a dataset is run."""
+        if self.few_noises and scope.budget == "small" and dataset not in _ALL_AT_SMALL:
+            return self.few_noises
+        return self.noises.of(scope.budget)
+
+    def seeds_on(self, dataset: str, scope: Scope) -> tuple[int, ...]:
+        """Return the draws of a dataset; those asked for come first."""
+        if scope.budget == "small" and dataset in self.ten_draws:
+            return scope.with_draws(_TEN_DRAWS).seeds
+        return scope.seeds
 
     def own(self, scope: Scope) -> Scope:
         """Return the scope with the draws of the table."""
@@ -114,10 +134,14 @@ class AccuracyTable:
             scope.run(dataset, row, noise, seed)
             for dataset in self.datasets_in(scope)
             for row in self.rows_on(dataset, scope)
-            for noise in self.noises.of(scope.budget)
-            for seed in scope.seeds
+            for noise in self.noises_on(dataset, scope)
+            for seed in self.seeds_on(dataset, scope)
             if scope.noise(noise) is not None
         )
+
+    def _shown(self, scope: Scope) -> tuple[Run, ...]:
+        """Return every run that the table would show, needed or not."""
+        return replace(self, few_noises=()).runs(scope)
 
     def needs(self, scope: Scope) -> Needs:
         """Return what has to be run."""
@@ -126,8 +150,8 @@ class AccuracyTable:
     def compare(self, scope: Scope, results: Results) -> Comparison:
         """Return mean accuracies beside the printed ones."""
         scope = self.own(scope)
-        found = results.summaries("accuracy", self.runs(scope), "test_accuracy")
         noises = self.noises.of(scope.budget)
+        found = results.summaries("accuracy", self._shown(scope), "test_accuracy")
         rows = [
             Row(
                 dataset,
@@ -137,8 +161,12 @@ class AccuracyTable:
             for dataset in self.datasets_in(scope)
             for row in self.rows_on(dataset, scope)
         ]
-        notes = [*scope.notes(), ACCURACY_NOTE, *self.notes]
+        notes = [*scope.notes(), *self._draw_notes(scope), ACCURACY_NOTE, *self.notes]
         return Comparison(self.target, self.title, "method", noises, rows, notes)
+
+    def _draw_notes(self, scope: Scope) -> list[str]:
+        more = [d for d in self.datasets_in(scope) if self.seeds_on(d, scope) != scope.seeds]
+        return [f"{' and '.join(more)}: seeds {_TEN_DRAWS[0]} to {_TEN_DRAWS[-1]}."] * bool(more)
 
     def _cell(
         self,
@@ -169,6 +197,8 @@ CLASSIFICATION: Final = AccuracyTable(
     _whole(*_ALL, smoke=("gcn", "s2gc", *PAPER)),
     Extent(("none", "symmetric:0.4"), _STUDY, (*NOISES, *_MILD)),
     few=_FEW,
+    few_noises=_FOUR,
+    ten_draws=_ALL_AT_SMALL,
 )
 REAL_LABELS: Final = AccuracyTable(
     "real-labels",
@@ -186,9 +216,10 @@ REAL_LABELS: Final = AccuracyTable(
 ANNOTATOR: Final = AccuracyTable(
     "annotator",
     "Errors of an annotator who reads attributes alone, all methods (not in the paper)",
-    Extent(("cora",), _ALL_AT_SMALL, (*_ALL_AT_SMALL, "pubmed", "coauthor-cs", "amazon-photo")),
+    _whole(*_ALL_AT_SMALL, *_LARGER, smoke=("cora",)),
     _whole(*EVERY_METHOD, smoke=("gcn", "gcl-lrr", "quiet")),
     Extent(("annotator:0.3",), ("annotator:0.3",), ("annotator:0.2", "annotator:0.3")),
+    few=_FEW,
     draws=FRESH_DRAWS,
 )
 CLASSIFICATION_MORE: Final = AccuracyTable(
@@ -201,6 +232,7 @@ CLASSIFICATION_MORE: Final = AccuracyTable(
     ),
     Extent(("gcn", "gcl-lrr"), _FEW, _ALL),
     Extent(("symmetric:0.4",), _STUDY, (*NOISES, *_MILD)),
+    few_noises=_FOUR,
 )
 HETEROPHILIC: Final = AccuracyTable(
     "heterophilic",
@@ -208,6 +240,7 @@ HETEROPHILIC: Final = AccuracyTable(
     _whole("texas", "chameleon", smoke=("texas",)),
     _whole("tedgcn", *_TED, *_FEW, smoke=("tedgcn", *_TED)),
     Extent(("none", "symmetric:0.8"), _STUDY, (*NOISES, *_MILD)),
+    ten_draws=("texas", "chameleon"),
 )
 CLASSIFIERS: Final = AccuracyTable(
     "classifiers",
