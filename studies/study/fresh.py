@@ -36,27 +36,41 @@ def fresh() -> pd.DataFrame:
 @block
 def fresh_table(*methods: str) -> str:
     """Return accuracies on Cora and CiteSeer, a row per method."""
-    return _accuracies(fresh(), methods)
+    return _accuracies({"": fresh()}, methods)
 
 
 @block
 def equal_labels_table(*methods: str) -> str:
     """Return the same where every method is taught by training and validation labels."""
-    return _accuracies(some(runs("controls-9100"), split="train+validation"), methods)
+    return _accuracies({"": _equal_labels()}, methods)
 
 
-def _accuracies(frame: pd.DataFrame, methods: tuple[str, ...]) -> str:
-    frame = some(frame, dataset=PAIR, method=methods, noise=SETTINGS)
+@block
+def headline_table(*methods: str) -> str:
+    """Return both: methods as they are, and taught by the labels of both sets."""
+    return _accuracies({"": fresh(), ", both sets": _equal_labels()}, methods)
+
+
+def _equal_labels() -> pd.DataFrame:
+    return some(runs("controls-9100"), split="train+validation")
+
+
+def _accuracies(frames: dict[str, pd.DataFrame], methods: tuple[str, ...]) -> str:
+    """Return a row per frame, by what is said of it, and method."""
     places = [(dataset, noise) for dataset in PAIR for noise in SETTINGS]
     heads = [f"{graph(dataset)} {setting(noise)}" for dataset, noise in places]
     heads = [head if "clean" in head else head.partition(" ")[2] for head in heads]
-    rows = []
-    for method in methods:
-        own = frame[frame["method"] == method]
-        cells = [mean_std(some(own, dataset=d, noise=n)["test_accuracy"]) for d, n in places]
-        rows.append([f"`{method}`{' (old)' * bool(own['old'].any())}", *cells])
-    words = [f"Accuracy in percent, mean ± std, {draws(frame)}.", old_words(frame)]
-    return f"{markdown(['method', *heads], rows)}\n\n{' '.join(filter(None, words))}"
+    rows, used = [], []
+    for words, every in frames.items():
+        frame = some(every, dataset=PAIR, method=methods, noise=SETTINGS)
+        used.append(frame)
+        for method in methods:
+            own = frame[frame["method"] == method]
+            cells = [mean_std(some(own, dataset=d, noise=n)["test_accuracy"]) for d, n in places]
+            rows.append([f"`{method}`{words}{' (old)' * bool(own['old'].any())}", *cells])
+    drawn = "; ".join(f"{draws(frame)}{words}" for words, frame in zip(frames, used, strict=True))
+    said = [f"Accuracy in percent, mean ± std, {drawn}.", old_words(pd.concat(used))]
+    return f"{markdown(['method', *heads], rows)}\n\n{' '.join(filter(None, said))}"
 
 
 def leads(methods: tuple[str, ...] = PAPER) -> pd.DataFrame:
