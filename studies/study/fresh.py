@@ -68,7 +68,9 @@ def _accuracies(frames: dict[str, pd.DataFrame], methods: tuple[str, ...]) -> st
             own = frame[frame["method"] == method]
             cells = [mean_std(some(own, dataset=d, noise=n)["test_accuracy"]) for d, n in places]
             rows.append([f"`{method}`{words}{' (old)' * bool(own['old'].any())}", *cells])
-    drawn = "; ".join(f"{draws(frame)}{words}" for words, frame in zip(frames, used, strict=True))
+    found = [draws(frame) for frame in used]
+    named = [f"{each}{words}" for each, words in zip(found, frames, strict=True)]
+    drawn = found[0] if len(set(found)) == 1 else "; ".join(named)
     said = [f"Accuracy in percent, mean ± std, {drawn}.", old_words(pd.concat(used))]
     return f"{markdown(['method', *heads], rows)}\n\n{' '.join(filter(None, said))}"
 

@@ -5,18 +5,25 @@ import pandas as pd
 from quietgraph.paper.printed import printed_number
 from study.blocks import block
 from study.fresh import PAIR, PAPER, SETTINGS
-from study.records import RESULTS, old_words, runs, some
+from study.records import RESULTS, old_words, runs, some, table
 from study.words import draws, fixed, graph, listed, markdown, mean_std, setting, span
 
 _PLACE = ["dataset", "noise", "seed"]
 _LETTER = "letter "  # before the name of a method
+_SEARCHED = "searched "
 
 
-def letter_runs() -> pd.DataFrame:
-    """Return the runs of the letter as of today, or old ones where there are no others."""
+def letter_runs(*, searched: bool = False) -> pd.DataFrame:
+    """Return the runs of the letter as of today, or old ones where there are no others.
+
+    Args:
+        searched: Those with the settings that the paper's search has found, or those without.
+    """
     frame = runs(*sorted(path.stem for path in RESULTS.glob("letter-*.csv")))
     frame = frame if frame["old"].all() else frame[~frame["old"]]
-    return frame.assign(method=_LETTER + frame["method"].str.partition(":")[0])
+    frame = frame[frame["method"].str.contains("learning_rate=") == searched]
+    name = _SEARCHED if searched else _LETTER
+    return frame.assign(method=name + frame["method"].str.partition(":")[0])
 
 
 @block
@@ -24,17 +31,36 @@ def letter_table() -> str:
     """Return the letter of the paper beside a GCN and the defaults on the same draws."""
     letter = letter_runs()
     others = some(runs("fresh-8000", "fresh-9100"), method=("gcn", *PAPER), split="default")
-    frame = pd.concat([letter, others.merge(letter[_PLACE].drop_duplicates(), on=_PLACE)])
-    names = ("gcn", *(f"{_LETTER}{name}" for name in PAPER), *PAPER)
+    others = others.merge(letter[_PLACE].drop_duplicates(), on=_PLACE)
+    frame = pd.concat([letter, letter_runs(searched=True), others])
+    letters = [f"{kind}{name}" for kind in (_LETTER, _SEARCHED) for name in PAPER]
+    names = ("gcn", *letters, *PAPER)
     rows = []
     for dataset in PAIR:
         for noise in SETTINGS:
             cell = some(frame, dataset=dataset, noise=noise)
             texts = [mean_std(cell[cell["method"] == name]["test_accuracy"]) for name in names]
             rows.append([f"{graph(dataset)}, {setting(noise)}", *texts])
-    heads = ["", *(f"the letter: `{n[7:]}`" if n.startswith(_LETTER) else f"`{n}`" for n in names)]
+    heads = ["", *map(_head, names)]
     words = f"{draws(letter).capitalize()}. {old_words(frame)}".strip()
     return f"{markdown(heads, rows)}\n\n{words}"
+
+
+def _head(name: str) -> str:
+    kind, _, method = name.rpartition(" ")
+    return {"": "", "letter": "the letter: ", "searched": "searched: "}[kind] + f"`{method}`"
+
+
+@block
+def letter_search(stage: str) -> str:
+    """Return the best and the worst score of a stage of the paper's search, and its winner."""
+    frame = some(table("letter-search"), stage=stage)
+    best = frame.loc[frame["score"].idxmax()]
+    sign = -1 if stage == "training" else 100  # the loss of the folds; their accuracy in percent
+    scores = [
+        fixed(sign * value, 2 if sign < 0 else 0) for value in (best["score"], frame["score"].min())
+    ]
+    return f"{len(frame)} settings, {scores[0]} to {scores[1]}; best: {best['settings']}"
 
 
 @block
