@@ -4,7 +4,7 @@ from itertools import product
 
 import pandas as pd
 
-from quietgraph.bench.statistics import paired_tests, t_test_p
+from quietgraph.bench.statistics import holm, paired_tests, t_test_p
 from study.blocks import block
 from study.fresh import LARGE, PAIR, SETTINGS, fresh
 from study.grid import SHOWN
@@ -52,12 +52,12 @@ def quiet_annotator() -> str:
 
 
 @block
-def quiet_annotator_large() -> str:
-    """Return accuracies on larger graphs under annotators of several rates."""
+def quiet_annotator_rates() -> str:
+    """Return accuracies under annotators of several rates."""
     frame = runs("annotator-9300")
     noises = sorted(set(frame["noise"]))
     rows = []
-    for dataset in (name for name in LARGE if name in set(frame["dataset"])):
+    for dataset in (name for name in (*PAIR, *LARGE) if name in set(frame["dataset"])):
         own = some(frame, dataset=dataset)
         for method in own.groupby("method")["test_accuracy"].mean().sort_values().index[::-1]:
             cells = some(own, method=method)
@@ -65,6 +65,21 @@ def quiet_annotator_large() -> str:
             rows.append([graph(dataset), f"`{method}`", *values])
     heads = ["", "", *map(setting, noises)]
     return f"{markdown(heads, rows, names=2)}\n\n{draws(frame).capitalize()}. {old_words(frame)}"
+
+
+@block
+def quiet_annotator_leads(rival: str) -> str:
+    """Return in how many of these cells `quiet` is ahead of a rival and behind it, and how far."""
+    found = paired_tests(runs("annotator-9300"), OURS, rival)
+    points, is_sure = 100 * found["difference"], holm(found["t_p"]) < 0.05
+    words = []
+    for name, side in (("ahead", points > 0), ("behind", points <= 0)):
+        if side.any():
+            far = points[side].abs()
+            sure = f"{int((is_sure & side).sum())} with p < 0.05 after Holm's correction"
+            cells = f"{int(side.sum())} of {len(points)} cells"
+            words.append(f"{name} in {cells} by {fixed(far.min())} to {fixed(far.max())} ({sure})")
+    return f"{', '.join(words)}; mean {fixed(points.mean(), signed=True)}"
 
 
 @block
