@@ -26,11 +26,18 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("--methods", help="only these")
     parser.add_argument("--datasets", help="only these")
+    parser.add_argument("--noise", default="", help="only settings that begin so")
+    parser.add_argument("--since", default="", help="only runs that started then or later")
     options = parser.parse_args()
     wanted = {"method": options.methods, "dataset": options.datasets}
     filters = {name: text.split(",") for name, text in wanted.items() if text}
     with Store(options.store, read_only=True) as store:
-        new = {draw(one): one for one in store.records(**filters) if one.status == "done"}
+        done = [one for one in store.records(**filters) if one.status == "done"]
+    new = {
+        draw(one): one
+        for one in done
+        if one.key.noise.startswith(options.noise) and one.started >= options.since
+    }
     kept = read_runs(options.file) if options.file.exists() else []
     found = {draw(one): one for one in kept} | new
     write_runs(options.file, [found[key] for key in sorted(found)])

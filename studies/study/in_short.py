@@ -107,9 +107,10 @@ def controls_left(noise: str) -> str:
 
 
 @block
-def rank_effect(noise: str) -> str:
-    """Return what the strongest truncated norm changes after 200 epochs, in points."""
-    frame, name = runs("rank-9000"), "gcl-lrr:epochs=200:rank_weight={}:rank_ratio={}"
+def rank_effect(noise: str, epochs: str = "200", width: str = "") -> str:
+    """Return what the strongest truncated norm changes after so many epochs, in points."""
+    frame, name = runs("rank-9000"), f"gcl-lrr:epochs={epochs}:rank_weight={{}}:rank_ratio={{}}"
+    name += f":dim={width}:hidden={width}" if width else ""
     with_it, without = name.format(10, 0.04), name.format(0, 0.2)
     frame = some(frame, noise=noise, method=(with_it, without))
     wide = frame.pivot_table("test_accuracy", ["dataset", "seed"], "method")
