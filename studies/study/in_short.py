@@ -134,14 +134,16 @@ def complexity_short() -> str:
     frame["KC"] = frame["KC"].mask(own & plain.isna())
     means = frame.groupby(["method", "dataset"])[["KC", "plain"]].mean()
     others = means["KC"].drop(index=list(PAPER), level="method").groupby("method").mean()
-    shrunk = means["plain"].drop(index=list(PAPER), level="method").groupby("method").mean()
+    rivals = means["plain"].drop(index=list(PAPER), level="method").dropna()
     named = {
         f"plain F of `{PAPER[1]}`": means["plain"][PAPER[1]],
         "the features that it classifies with": means["KC"][PAPER[1]],
         f"`{PAPER[0]}`": means["KC"][PAPER[0]],
         f"the lowest of the others, `{others.idxmin()}`,": means["KC"][others.idxmin()],
-        f"plain F of the embeddings of `{shrunk.idxmin()}`": means["plain"][shrunk.idxmin()],
     }
+    if len(rivals):
+        least = rivals.groupby("method").mean().idxmin()
+        named[f"plain F of the embeddings of `{least}`"] = rivals[least]
     parts = [f"{name} {_pair(values)}" for name, values in named.items()]
     n = span(list(frame.groupby(["dataset", "method"]).size()))
     return f"{'; '.join(parts)} (n = {n}{', in part old' * bool(frame['old'].any())})"

@@ -52,7 +52,7 @@ def test_the_complexity_of_classified_features_is_never_given_as_that_of_plain_f
     said = in_short.complexity_short()
     assert "plain F of `gcl-lr-attention` 0.10 / 0.20; the features" in said
     assert "classifies with 0.60 / 0.70; `gcl-lrr` 1.10 / 1.20" in said
-    assert "`gcn`, 0.30 / 0.40 (n = 1)" in said
+    assert "`gcn`, 0.30 / 0.40; plain F of the embeddings of `gcn` 0.20 / 0.20 (n = 1)" in said
     frame["KC of plain F"], frame["old"] = float("nan"), True  # kept before both were
     said = in_short.complexity_short()
     assert "plain F of `gcl-lr-attention` 0.60 / 0.70; the features" in said
