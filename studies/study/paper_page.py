@@ -1,5 +1,6 @@
 """The tables of `quietgraph paper`, from the records: ours beside the printed figures."""
 
+import textwrap
 from collections import Counter
 from dataclasses import replace
 from functools import cache
@@ -40,7 +41,15 @@ def paper_table(target: str, seeds: str = "") -> str:
     text = compact(render_comparisons([replace(whole, rows=shown)]).partition("\n\n")[2])
     used = _used(target, scope)
     notes = [old_words(used) if len(used) else "", _hidden_words(hidden)]
-    return "\n\n".join([text.strip(), *filter(None, notes)])
+    return "\n\n".join([_wrapped(text.strip()), *filter(None, notes)])
+
+
+def _wrapped(text: str) -> str:
+    """Return a table with its notes in lines that a person can read."""
+    return "\n".join(
+        line if line.startswith("|") else textwrap.fill(line, 200, break_on_hyphens=False)
+        for line in text.splitlines()
+    )
 
 
 @block
