@@ -255,6 +255,18 @@ def quiet_texas_cell(noise: str, rival: str) -> str:
 
 
 @block
+def quiet_clean(rival: str) -> str:
+    """Return the lead of `quiet` over another method on clean labels of the fresh draws."""
+    frame = some(runs("quiet-9100"), noise="none", dataset=(*PAIR, "pubmed"))
+    tests = paired_tests(some(frame, method=(OURS, rival)), OURS, rival)
+    named = [
+        f"{graph(test.dataset)} {_gained(100 * test.difference, test.t_p)}, n = {test.n}"
+        for test in tests.itertuples()
+    ]
+    return "; ".join(named)
+
+
+@block
 def quiet_digits() -> str:
     """Return how far `quiet` is behind the best method on digits."""
     frame, words = runs("paper-digits"), []
