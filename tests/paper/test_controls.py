@@ -108,6 +108,17 @@ def test_small_has_ten_draws_of_two_graphs_and_four_settings_of_the_larger_ones(
     assert len({str(run.noise) for run in cora}) == 10
     four = {"none", "asymmetric:0.4", "symmetric:0.4", "attribute:0.6"}
     assert {str(run.noise) for run in pubmed} == four
+    assert set(METHODS) <= {run.variant.method for run in cora}
+
+
+def test_small_has_three_draws_of_the_letter_in_four_settings() -> None:
+    runs = CLASSIFICATION.needs(make_scope("small")).accuracy
+    letter = [run for run in runs if str(run.variant) in LETTER]
+    assert {run.seed for run in letter} == {1000, 1001, 1002}
+    assert {run.dataset for run in letter} == {"cora", "citeseer"}
+    assert len({str(run.noise) for run in letter}) == 4
+    notes = CLASSIFICATION.compare(make_scope("small"), results_of(Needs())).notes
+    assert "The letter (preset=paper): seeds 1000 to 1002." in notes
     assert {run.seed for run in CLASSIFICATION.runs(make_scope("small", seeds="3,5"))} == {3, 5}
 
 

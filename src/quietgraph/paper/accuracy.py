@@ -29,13 +29,13 @@ _STUDY: Final = (
     "symmetric:0.6", "attribute:0.6", "attribute:0.8",
 )  # fmt: skip
 # Every other method has a row too: GraphCL is named as a competitor without one, `quiet` is our
-# own; tedgcn has a table for heterophilic graphs.
+# own; tedgcn, printed for heterophilic graphs alone, comes last.
 _PRINTED: Final = (*BASELINES, *PAPER, "tedgcn")
 # The letter of the paper beside the default; the paper states no width, and 256 halves the time.
 _AS_PRINTED: Final = ":preset=paper:hidden=256:dim=256"
 LETTER: Final = tuple(f"{name}{_AS_PRINTED}" for name in PAPER)
 _OTHERS: Final = tuple(sorted(name for name in METHODS if name not in _PRINTED))
-_ALL: Final = (*BASELINES, *PAPER, *LETTER, *_OTHERS)
+_ALL: Final = (*BASELINES, *PAPER, *LETTER, *_OTHERS, "tedgcn")
 EVERY_METHOD: Final = (*BASELINES, *PAPER, *_OTHERS, "tedgcn")
 _TED: Final = tuple(f"{name}:encoder=tedgcn" for name in PAPER)
 _PROBED: Final = ("sugrl", "merit", "sfa")
@@ -45,6 +45,7 @@ _LARGER: Final = ("pubmed", "coauthor-cs", "amazon-computers", "amazon-photo")
 _FEW: Final = ("gcn", "s2gc", "grand-plus", "merit", "sel-cl", "jo-src", *PAPER, "quiet")
 _FOUR: Final = ("none", "asymmetric:0.4", "symmetric:0.4", "attribute:0.6")
 _TEN_DRAWS: Final = tuple(parse_seeds(SEEDS["full"]))
+_LETTER_DRAWS: Final = 3  # at `small`: an epoch of the letter contrasts all pairs of nodes
 GPT_LABELS: Final = "labels:cora-gpt35.csv"
 FRESH_DRAWS: Final = tuple(range(8000, 8005))
 _SHARES: Final = tuple(f"0.{step}" for step in range(1, 10))
@@ -81,7 +82,7 @@ class AccuracyTable:
         marks: Says why a printed cell cannot be.
         notes: Sentences below it.
         few: At `small`, the rows of datasets other than Cora and CiteSeer; empty: all.
-        few_noises: At `small`, the columns that these are run in; empty: all.
+        few_noises: At `small`, the columns in which these and the letter are run; empty: all.
         ten_draws: Datasets that have the draws of `full` at `small` already.
         draws: Of the table where they are not the budget's.
         stands_in: Whether a smoke without files takes the embedded graph.
@@ -107,14 +108,17 @@ class AccuracyTable:
         rows = self.rows.of(scope.budget)
         return rows if dataset in _ALL_AT_SMALL else tuple(r for r in rows if r not in LETTER)
 
-    def noises_on(self, dataset: str, scope: Scope) -> tuple[str, ...]:
-        """Return the columns in which a dataset is run."""
-        if self.few_noises and scope.budget == "small" and dataset not in _ALL_AT_SMALL:
+    def noises_on(self, dataset: str, row: str, scope: Scope) -> tuple[str, ...]:
+        """Return the columns in which a row is run."""
+        is_few = dataset not in _ALL_AT_SMALL or row in LETTER
+        if self.few_noises and scope.budget == "small" and is_few:
             return self.few_noises
         return self.noises.of(scope.budget)
 
-    def seeds_on(self, dataset: str, scope: Scope) -> tuple[int, ...]:
-        """Return the draws of a dataset; those asked for come first."""
+    def seeds_on(self, dataset: str, row: str, scope: Scope) -> tuple[int, ...]:
+        """Return the draws of a row; those asked for come first."""
+        if scope.budget == "small" and row in LETTER:
+            return scope.with_draws(_TEN_DRAWS[:_LETTER_DRAWS]).seeds
         if scope.budget == "small" and dataset in self.ten_draws:
             return scope.with_draws(_TEN_DRAWS).seeds
         return scope.seeds
@@ -134,8 +138,8 @@ class AccuracyTable:
             scope.run(dataset, row, noise, seed)
             for dataset in self.datasets_in(scope)
             for row in self.rows_on(dataset, scope)
-            for noise in self.noises_on(dataset, scope)
-            for seed in self.seeds_on(dataset, scope)
+            for noise in self.noises_on(dataset, row, scope)
+            for seed in self.seeds_on(dataset, row, scope)
             if scope.noise(noise) is not None
         )
 
@@ -165,8 +169,15 @@ class AccuracyTable:
         return Comparison(self.target, self.title, "method", noises, rows, notes)
 
     def _draw_notes(self, scope: Scope) -> list[str]:
-        more = [d for d in self.datasets_in(scope) if self.seeds_on(d, scope) != scope.seeds]
-        return [f"{' and '.join(more)}: seeds {_TEN_DRAWS[0]} to {_TEN_DRAWS[-1]}."] * bool(more)
+        """Return a sentence for datasets, and one for rows, with draws of their own."""
+        if scope.is_asked or scope.budget != "small":
+            return []
+        ten = [name for name in self.datasets_in(scope) if name in self.ten_draws]
+        notes = [f"{' and '.join(ten)}: seeds {_TEN_DRAWS[0]} to {_TEN_DRAWS[-1]}."] * bool(ten)
+        if any(row in LETTER for row in self.rows.of(scope.budget)):
+            last = _TEN_DRAWS[_LETTER_DRAWS - 1]
+            notes.append(f"The letter (preset=paper): seeds {_TEN_DRAWS[0]} to {last}.")
+        return notes
 
     def _cell(
         self,
