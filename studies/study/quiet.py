@@ -211,6 +211,23 @@ def quiet_parts() -> str:
 
 
 @block
+def quiet_part_gain(part: str, noise: str, *datasets: str) -> str:
+    """Return what `quiet` gains by a part in one setting: lowest to highest graph, in points."""
+    frame = some(runs("quiet-parts-5000"), noise=noise, method=(OURS, f"{OURS}:{part}"))
+    wide = some(frame, dataset=datasets).pivot_table("test_accuracy", ["dataset", "seed"], "method")
+    gains = 100 * (wide[OURS] - wide[f"{OURS}:{part}"]).groupby("dataset").mean()
+    return span(sorted(gains), 1)
+
+
+@block
+def quiet_dense_gain(dataset: str) -> str:
+    """Return what an encoder changes on a dense graph: lowest to highest setting, in points."""
+    frame = some(runs("quiet-dense-0"), dataset=dataset)
+    means = frame.groupby(["method", "noise"])["test_accuracy"].mean()
+    return span(sorted(100 * (means["quiet:encoder=true"] - means["quiet:encoder=false"])), 1)
+
+
+@block
 def quiet_dense() -> str:
     """Return `quiet` with and without an encoder on dense graphs, and what it chooses."""
     frame = runs("quiet-dense-0")

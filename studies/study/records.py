@@ -60,10 +60,10 @@ def of_today(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[kept]
 
 
-def table(file: str) -> pd.DataFrame:
+def table(file: str, *, dtype: type | None = None) -> pd.DataFrame:
     """Return a file of results/studies, which are no runs of the benchmark."""
     _read.add(f"studies/{file}.csv")
-    return pd.read_csv(RESULTS / "studies" / f"{file}.csv")
+    return pd.read_csv(RESULTS / "studies" / f"{file}.csv", dtype=dtype)
 
 
 def printed(name: str) -> tuple[list[str], list[list[str]]]:

@@ -144,3 +144,33 @@ def test_tables_of_figures_come_from_results(path: Path) -> None:
             f"a table of figures in {where[0]} ({where[1]}) is typed by hand. Keep what was "
             "printed with studies/keep_table.py and show it with a block."
         )
+
+
+# Decimals of sentences that are no measurements: constants of methods, thresholds, bars, what the
+# paper prints, versions.
+SETTINGS = {
+    "README.md": {"3.11", "3.13", "96.0"},  # versions; the text of a picture
+    "docs/findings.md": {
+        "0.05", "0.5", "0.2", "0.04",  # p, temperature and dropout, ratios
+        "82.5", "72.0",  # bars
+        "0.6", "2.4",  # printed
+        "1.95",  # log 7
+    },
+    "docs/quiet.md": {
+        "0.05", "0.3", "0.2", "0.5", "0.06", "0.13", "0.15", "2.5", "1.5", "3.5",  # constants, bars
+    },
+    "docs/paper.md": {
+        "0.2", "0.5", "0.3", "0.7", "3.5", "0.15", "0.28", "0.594", "0.590", "0.20",  # printed
+    },
+    "docs/model-card.md": {"0.05", "3.5"},
+    "docs/results.md": {"0.05", "3.5"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_figures_of_sentences_come_from_results(name: str) -> None:
+    text = (ROOT / name).read_text("utf-8")
+    for ours in (r"<!-- study:.*?<!-- /study -->", r"```.*?```", r"`[^`]*`", r"\]\([^)]*\)"):
+        text = re.sub(ours, "", text, flags=re.DOTALL)
+    found = set(re.findall(r"(?<![\w.:])\d+\.\d+(?![\w.])", text)) - SETTINGS[name]
+    assert not found, f"typed by hand in {name}: {', '.join(sorted(found))}"
