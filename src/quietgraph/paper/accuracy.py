@@ -84,7 +84,8 @@ class AccuracyTable:
         few: At `small`, the rows of datasets other than Cora and CiteSeer; empty: all.
         few_noises: At `small`, the columns in which these and the letter are run; empty: all.
         ten_draws: Datasets that have the draws of `full` at `small` already.
-        draws: Of the table where they are not the budget's.
+        draws: Of Cora and CiteSeer where they are not the budget's; larger graphs keep those of
+            the other tables, whose embeddings serve again.
         stands_in: Whether a smoke without files takes the embedded graph.
     """
 
@@ -117,15 +118,13 @@ class AccuracyTable:
 
     def seeds_on(self, dataset: str, row: str, scope: Scope) -> tuple[int, ...]:
         """Return the draws of a row; those asked for come first."""
+        if self.draws and scope.budget != "smoke" and dataset in _ALL_AT_SMALL:
+            return scope.with_draws(self.draws).seeds
         if scope.budget == "small" and row in LETTER:
             return scope.with_draws(_TEN_DRAWS[:_LETTER_DRAWS]).seeds
         if scope.budget == "small" and dataset in self.ten_draws:
             return scope.with_draws(_TEN_DRAWS).seeds
         return scope.seeds
-
-    def own(self, scope: Scope) -> Scope:
-        """Return the scope with the draws of the table."""
-        return scope.with_draws(self.draws) if self.draws and scope.budget != "smoke" else scope
 
     def datasets_in(self, scope: Scope) -> tuple[str, ...]:
         """Return the datasets of the table."""
@@ -133,7 +132,6 @@ class AccuracyTable:
 
     def runs(self, scope: Scope) -> tuple[Run, ...]:
         """Return every run of the table."""
-        scope = self.own(scope)
         return tuple(
             scope.run(dataset, row, noise, seed)
             for dataset in self.datasets_in(scope)
@@ -153,7 +151,6 @@ class AccuracyTable:
 
     def compare(self, scope: Scope, results: Results) -> Comparison:
         """Return mean accuracies beside the printed ones."""
-        scope = self.own(scope)
         noises = self.noises.of(scope.budget)
         found = results.summaries("accuracy", self._shown(scope), "test_accuracy")
         rows = [
@@ -170,10 +167,17 @@ class AccuracyTable:
 
     def _draw_notes(self, scope: Scope) -> list[str]:
         """Return a sentence for datasets, and one for rows, with draws of their own."""
-        if scope.is_asked or scope.budget != "small":
+        if scope.is_asked or scope.budget == "smoke":
             return []
+        fresh = [name for name in self.datasets_in(scope) if name in _ALL_AT_SMALL]
+        notes = []
+        if self.draws and fresh:
+            notes.append(f"{' and '.join(fresh)}: seeds {self.draws[0]} to {self.draws[-1]}.")
+        if scope.budget != "small":
+            return notes
         ten = [name for name in self.datasets_in(scope) if name in self.ten_draws]
-        notes = [f"{' and '.join(ten)}: seeds {_TEN_DRAWS[0]} to {_TEN_DRAWS[-1]}."] * bool(ten)
+        if ten:
+            notes.append(f"{' and '.join(ten)}: seeds {_TEN_DRAWS[0]} to {_TEN_DRAWS[-1]}.")
         if any(row in LETTER for row in self.rows.of(scope.budget)):
             last = _TEN_DRAWS[_LETTER_DRAWS - 1]
             notes.append(f"The letter (preset=paper): seeds {_TEN_DRAWS[0]} to {last}.")
