@@ -7,6 +7,7 @@ import pandas as pd
 
 from quietgraph.bench.statistics import against
 from quietgraph.paper.accuracy import (
+    BASELINES,
     CLASSIFICATION,
     CLASSIFICATION_MORE,
     HETEROPHILIC,
@@ -20,7 +21,6 @@ from quietgraph.paper.results import Needs, Results
 from quietgraph.paper.scope import Scope
 
 _P: Final = Unit("p-value", 1, 3)
-_NOT_RIVALS: Final = (*PAPER, "quiet", "graphcl")
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,8 @@ def _tests(table: AccuracyTable, scope: Scope, results: Results) -> dict[object,
     """Return the tests of a table by (dataset, noise, variant)."""
     frame = results.of("accuracy", table.runs(scope))
     frame = frame[frame["noise"] != "none"]
-    rivals = [
-        scope.variant(row)
-        for row in table.rows.of(scope.budget)
-        if row.partition(":")[0] not in _NOT_RIVALS
-    ]
+    compared = (*BASELINES, "tedgcn") if table is HETEROPHILIC else BASELINES  # as in the paper
+    rivals = [scope.variant(row) for row in table.rows.of(scope.budget) if row in compared]
     tested_rows = [scope.variant(row) for row in table.rows.of(scope.budget) if is_tested(row)]
     frame = frame[frame["method"].isin([*rivals, *tested_rows])]
     run = set(frame["method"])
