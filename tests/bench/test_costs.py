@@ -99,3 +99,15 @@ def test_what_is_unknown_is_guessed_by_size() -> None:
     small, large = run_of(dataset="cora"), run_of(dataset="pubmed")
     assert not Costs().knows(small)
     assert Costs().seconds(small, learns=True) == rough_seconds(small) < rough_seconds(large)
+
+
+def test_a_guess_follows_the_pace_of_finished_runs() -> None:
+    guess = rough_seconds(run_of(dataset="cora"))
+    finished = [(run_of(dataset="cora", seed=seed), guess / 4) for seed in range(5)]
+    wanted = run_of("s2gc", dataset="pubmed")
+    two_stage = run_of(TWO_STAGE, dataset="cora")
+    for run in (wanted, two_stage):
+        guessed = costs_of(*finished).seconds(run, learns=True)
+        assert guessed == pytest.approx(rough_seconds(run) / 4)
+    few = costs_of(*finished[:4]).seconds(wanted, learns=True)
+    assert few == pytest.approx(rough_seconds(wanted))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
+import numpy as np
 import pandas as pd
 
 from quietgraph.bench.grid import RunQueue, embedding_group
@@ -22,6 +23,7 @@ _Finished: TypeAlias = tuple[float, _Cell]  # seconds; dataset, variant, noise
 _LEAST_SHARE: Final = 0.1  # of the time that runs of a few epochs take all the same
 _SECOND_STAGE: Final = 0.5  # seconds of a fit whose embeddings another run has left
 _LATEST: Final = 10  # finished runs of a kind that count: older ones may be of another machine
+_PACE_RUNS: Final = (5, 25)  # least and most whole fits that tell how fast a machine is
 _START_SECONDS: Final = 4.0  # until a worker process has loaded its libraries
 
 
@@ -33,10 +35,13 @@ class Costs:
         fits: By (dataset, variant, noise) and by (dataset, variant): a fit whose embeddings are
             there, or that has none of its own.
         embeddings: By (dataset, what embeddings depend on): learning them.
+        pace: Seconds of the latest whole fits beside their guesses (median), by which guesses of
+            what was never run are scaled: the machine may be faster than the one they are from.
     """
 
     fits: dict[_Cell, float] = field(default_factory=dict)
     embeddings: dict[_Cell, float] = field(default_factory=dict)
+    pace: float = 1.0
 
     @classmethod
     def of(cls, frame: pd.DataFrame, *, cache: str | None) -> "Costs":
@@ -56,7 +61,9 @@ class Costs:
         for group, (seconds, cell) in longest.items():
             after = known.get(cell, known.get(cell[:2], _SECOND_STAGE))
             learned.setdefault((cell[0], group[0]), []).append(max(seconds - after, 0.0))
-        return cls(known, {cell: _mean(values) for cell, values in learned.items()})
+        most = _PACE_RUNS[1]
+        pace = _pace([*alone[-most:], *list(longest.values())[-most:]])
+        return cls(known, {cell: _mean(values) for cell, values in learned.items()}, pace)
 
     def knows(self, run: Run) -> bool:
         """Whether a run like this one has been finished."""
@@ -74,12 +81,12 @@ class Costs:
         group, cell = group_of(run), (run.dataset, str(run.variant))
         fit = self.fits.get((*cell, str(run.noise)), self.fits.get(cell))
         if group is None:
-            return rough_seconds(run) if fit is None else fit
+            return self.pace * rough_seconds(run) if fit is None else fit
         after = _SECOND_STAGE if fit is None else fit
         if not learns:
             return after
         learning = self.embeddings.get((run.dataset, group[0]))
-        return rough_seconds(run) if learning is None else learning + after
+        return self.pace * rough_seconds(run) if learning is None else learning + after
 
 
 @dataclass(frozen=True)
@@ -196,6 +203,21 @@ def _attributes(noise: str) -> str:
         return f"attribute:{parse_noise(noise).attribute_rate}"
     except QuietgraphError:  # the file of a label noise is not here
         return "none"
+
+
+def _pace(finished: list[_Finished]) -> float:
+    """Return how much longer than guessed the whole fits took, 1 where too few tell."""
+    rough = {cell: _stored_rough(*cell[:2]) for _, cell in finished}
+    ratios = [seconds / rough[cell] for seconds, cell in finished if rough[cell] > 0]
+    return float(np.median(ratios)) if len(ratios) >= _PACE_RUNS[0] else 1.0
+
+
+def _stored_rough(dataset: str, variant: str) -> float:
+    """Return the guess of a stored run, 0 where it is of a method or dataset that is gone."""
+    try:
+        return rough_seconds(Run.parse(dataset, variant, "none", 0)) if dataset in DATASETS else 0.0
+    except (UnknownNameError, InvalidParameterError):
+        return 0.0
 
 
 def _mean(values: list[float]) -> float:
