@@ -40,7 +40,7 @@ def main() -> None:
     }
     kept = read_runs(options.file) if options.file.exists() else []
     found = {draw(one): one for one in kept} | new
-    write_runs(options.file, [found[key] for key in sorted(found)])
+    write_runs(options.file, [found[key] for key in sorted(found)], is_compact=True)
     print(f"{options.file}: {len(new)} runs of the store, {len(found)} in all")
 
 

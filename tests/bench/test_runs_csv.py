@@ -18,12 +18,22 @@ RUNS = [record(0), record(1), record(2, key=WIDE), record(3), record(4, versions
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    write_runs(tmp_path / "out" / "runs.csv", RUNS)
+    write_runs(tmp_path / "out" / "runs.csv", RUNS, is_compact=True)
     return tmp_path / "out" / "runs.csv"
 
 
 def test_runs_come_back_as_they_were(path: Path) -> None:
     assert read_runs(path) == RUNS
+
+
+def test_every_line_stands_alone_unless_asked_otherwise(tmp_path: Path) -> None:
+    write_runs(tmp_path / "runs.csv", RUNS)
+    assert read_runs(tmp_path / "runs.csv") == RUNS
+    with (tmp_path / "runs.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [json.loads(row["parameters"]) for row in rows] == [
+        json.loads(run.key.parameters) for run in RUNS
+    ]
 
 
 def test_repeated_settings_are_written_once(path: Path) -> None:

@@ -1,7 +1,7 @@
 """Runs as a CSV file, so that a sweep goes on elsewhere.
 
-Parameters and versions, the same JSON in most rows, are written out once: `#2` stands for the
-second different value of its column.
+In a compact file parameters and versions, the same JSON in most rows, are written out once: `#2`
+stands for the second different value of its column.
 """
 
 import csv
@@ -20,10 +20,16 @@ _KEY = tuple(field.name for field in fields(RunKey))
 _REPEATED = ("parameters", "versions")
 
 
-def write_runs(path: str | Path, records: Iterable[Record]) -> None:
-    """Write runs to a file, in one step."""
+def write_runs(path: str | Path, records: Iterable[Record], *, is_compact: bool = False) -> None:
+    """Write runs to a file, in one step.
+
+    Args:
+        path: Of the file.
+        records: A line each.
+        is_compact: Write repeated parameters and versions once.
+    """
     frame = records_frame(records)
-    for name in _REPEATED:
+    for name in _REPEATED if is_compact else ():
         places = {text: f"#{place}" for place, text in enumerate(frame[name].unique(), start=1)}
         frame[name] = frame[name].where(~frame.duplicated(name), frame[name].map(places))
     write_file(path, frame.to_csv(index=False, lineterminator="\n"))

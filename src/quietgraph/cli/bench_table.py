@@ -118,12 +118,13 @@ def export(
     *,
     store: Path,
     out: Path,
+    is_compact: bool,
     as_json: bool,
 ) -> None:
     """Write every run, finished or failed, as a line of a CSV file."""
     with Store(store, read_only=True) as opened:
         found = opened.records()
-    write_runs(checked_output(out, store), found)
+    write_runs(checked_output(out, store), found, is_compact=is_compact)
     tell(f"{len(found)} runs: {out}", {"runs": len(found), "file": out}, as_json=as_json)
 
 

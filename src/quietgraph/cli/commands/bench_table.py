@@ -119,6 +119,16 @@ def export(
     out: Annotated[
         Path, typer.Option(help="CSV file to write.", metavar="FILE", rich_help_panel=OUTPUT)
     ] = Path("results.csv"),
+    is_compact: Annotated[
+        bool,
+        typer.Option(
+            "--compact",
+            help="Write repeated parameters and versions once (#1, #2, ...): a small file for "
+            "`bench import`.",
+            metavar=FLAG,
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Write every run, finished or failed, as a line of a CSV file."""
