@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from quietgraph.bench.protocol import Run
-from quietgraph.errors import InvalidParameterError, UnknownNameError
+from quietgraph.errors import QuietgraphError
 from quietgraph.paper.comparison import Comparison
 from quietgraph.paper.results import KINDS, Results, digest_of
 from quietgraph.paper.scope import Scope, make_scope
@@ -112,5 +112,5 @@ def _digest(row: Any) -> str:
     try:
         split = None if row.split == "default" else row.split
         return digest_of(Run.parse(row.dataset, row.method, row.noise, row.seed, split=split))
-    except (UnknownNameError, InvalidParameterError):  # a variant that is gone
+    except QuietgraphError:  # a variant that is gone, labels of a file that is not here
         return str(row.digest)
