@@ -25,8 +25,9 @@ def costs_of(*finished: tuple[Run, float]) -> Costs:
 def test_the_longest_goes_first_by_known_seconds_then_by_size() -> None:
     runs = [run_of(dataset=name) for name in ("texas", "cora", "pubmed")]
     assert [run.dataset for run in make_plan(runs, Costs()).runs] == ["pubmed", "cora", "texas"]
-    known = costs_of((run_of(seed=9, dataset="texas"), 1e6))
-    assert make_plan(runs, known).runs[0].dataset == "texas"
+    seconds = {"texas": 100.0, "cora": 1.0, "pubmed": 2.0}
+    known = costs_of(*((run_of(seed=9, dataset=name), took) for name, took in seconds.items()))
+    assert [run.dataset for run in make_plan(runs, known).runs] == ["texas", "pubmed", "cora"]
 
 
 def test_a_guess_follows_the_epochs() -> None:
@@ -111,3 +112,11 @@ def test_a_guess_follows_the_pace_of_finished_runs() -> None:
         assert guessed == pytest.approx(rough_seconds(run) / 4)
     few = costs_of(*finished[:4]).seconds(wanted, learns=True)
     assert few == pytest.approx(rough_seconds(wanted))
+
+
+def test_a_guess_follows_the_pace_of_its_own_method() -> None:
+    finished = [(run_of(dataset="cora", seed=seed), 1.0) for seed in range(5)]
+    other = run_of("s2gc", dataset="cora")
+    costs = costs_of(*finished, (other, 3 * rough_seconds(other)))
+    wanted = run_of("s2gc", dataset="pubmed")
+    assert costs.seconds(wanted, learns=True) == pytest.approx(3 * rough_seconds(wanted))

@@ -35,13 +35,14 @@ class Costs:
         fits: By (dataset, variant, noise) and by (dataset, variant): a fit whose embeddings are
             there, or that has none of its own.
         embeddings: By (dataset, what embeddings depend on): learning them.
-        pace: Seconds of the latest whole fits beside their guesses (median), by which guesses of
-            what was never run are scaled: the machine may be faster than the one they are from.
+        paces: By method, and of all ("") where five tell: seconds of the latest whole fits beside
+            their guesses (median). They scale guesses of what was never run: the machine may be
+            faster than the one that these are from, and not every method slows with the graph.
     """
 
     fits: dict[_Cell, float] = field(default_factory=dict)
     embeddings: dict[_Cell, float] = field(default_factory=dict)
-    pace: float = 1.0
+    paces: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, frame: pd.DataFrame, *, cache: str | None) -> "Costs":
@@ -61,9 +62,8 @@ class Costs:
         for group, (seconds, cell) in longest.items():
             after = known.get(cell, known.get(cell[:2], _SECOND_STAGE))
             learned.setdefault((cell[0], group[0]), []).append(max(seconds - after, 0.0))
-        most = _PACE_RUNS[1]
-        pace = _pace([*alone[-most:], *list(longest.values())[-most:]])
-        return cls(known, {cell: _mean(values) for cell, values in learned.items()}, pace)
+        paces = _paces([*alone, *longest.values()])
+        return cls(known, {cell: _mean(values) for cell, values in learned.items()}, paces)
 
     def knows(self, run: Run) -> bool:
         """Whether a run like this one has been finished."""
@@ -81,12 +81,16 @@ class Costs:
         group, cell = group_of(run), (run.dataset, str(run.variant))
         fit = self.fits.get((*cell, str(run.noise)), self.fits.get(cell))
         if group is None:
-            return self.pace * rough_seconds(run) if fit is None else fit
+            return self._guess(run) if fit is None else fit
         after = _SECOND_STAGE if fit is None else fit
         if not learns:
             return after
         learning = self.embeddings.get((run.dataset, group[0]))
-        return self.pace * rough_seconds(run) if learning is None else learning + after
+        return self._guess(run) if learning is None else learning + after
+
+    def _guess(self, run: Run) -> float:
+        pace = self.paces.get(run.variant.method, self.paces.get("", 1.0))
+        return pace * rough_seconds(run)
 
 
 @dataclass(frozen=True)
@@ -205,11 +209,17 @@ def _attributes(noise: str) -> str:
         return "none"
 
 
-def _pace(finished: list[_Finished]) -> float:
-    """Return how much longer than guessed the whole fits took, 1 where too few tell."""
+def _paces(finished: list[_Finished]) -> dict[str, float]:
+    """Return how much longer than guessed whole fits took, by method and of all."""
     rough = {cell: _stored_rough(*cell[:2]) for _, cell in finished}
-    ratios = [seconds / rough[cell] for seconds, cell in finished if rough[cell] > 0]
-    return float(np.median(ratios)) if len(ratios) >= _PACE_RUNS[0] else 1.0
+    ratios: dict[str, list[float]] = {}
+    for seconds, cell in finished:
+        if rough[cell] > 0:
+            for name in (cell[1].partition(":")[0], ""):
+                ratios.setdefault(name, []).append(seconds / rough[cell])
+    least, most = _PACE_RUNS
+    enough = {name: found for name, found in ratios.items() if name or len(found) >= least}
+    return {name: float(np.median(found[-most:])) for name, found in enough.items()}
 
 
 def _stored_rough(dataset: str, variant: str) -> float:
