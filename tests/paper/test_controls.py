@@ -8,7 +8,13 @@ import pytest
 from quietgraph.bench.record import records_frame
 from quietgraph.methods import METHODS
 from quietgraph.paper import scope as scopes
-from quietgraph.paper.accuracy import ANNOTATOR, CLASSIFICATION, LETTER, REAL_LABELS
+from quietgraph.paper.accuracy import (
+    ANNOTATOR,
+    CLASSIFICATION,
+    HETEROPHILIC,
+    LETTER,
+    REAL_LABELS,
+)
 from quietgraph.paper.comparison import NOT_HERE, NOT_RUN, Comparison, Number
 from quietgraph.paper.controls import CONTROL_TABLE, CONTROLS
 from quietgraph.paper.results import KINDS, Needs, Results
@@ -119,6 +125,15 @@ def test_small_has_ten_draws_of_two_graphs_and_four_settings_of_the_larger_ones(
     four = {"none", "asymmetric:0.4", "symmetric:0.4", "attribute:0.6"}
     assert {str(run.noise) for run in pubmed} == four
     assert set(METHODS) <= {run.variant.method for run in cora}
+
+
+def test_small_has_ten_files_of_heterophilous_graphs_in_four_settings() -> None:
+    runs = HETEROPHILIC.needs(make_scope("small")).accuracy
+    for name in ("texas", "chameleon"):
+        own = [run for run in runs if run.dataset == name]
+        assert {run.seed for run in own} == set(range(1000, 1010))
+        assert len({str(run.noise) for run in own}) == 4
+        assert len({str(run.variant) for run in own}) == 12
 
 
 def test_small_has_three_draws_of_the_letter_in_four_settings() -> None:

@@ -255,6 +255,7 @@ HETEROPHILIC: Final = AccuracyTable(
     _whole("texas", "chameleon", smoke=("texas",)),
     _whole("tedgcn", *_TED, *_FEW, smoke=("tedgcn", *_TED)),
     Extent(("none", "symmetric:0.8"), _STUDY, (*NOISES, *_MILD)),
+    few_noises=_FOUR,
     ten_draws=("texas", "chameleon"),
 )
 CLASSIFIERS: Final = AccuracyTable(
