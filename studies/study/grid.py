@@ -146,4 +146,4 @@ def _without_prior() -> pd.DataFrame:
 def spread(noise: str) -> str:
     """Return the standard deviations over draws of all methods in one setting."""
     cells = some(grid(), noise=noise).groupby(["dataset", "method"])["test_accuracy"]
-    return span(list(100 * cells.std()), 1)
+    return span(list(100 * cells.std().dropna()), 1)
