@@ -1,7 +1,7 @@
 """What runs will cost, from finished ones; embeddings that another run leaves are counted apart."""
 
 import heapq
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -23,6 +23,7 @@ _Finished: TypeAlias = tuple[float, _Cell]  # seconds; dataset, variant, noise
 _LEAST_SHARE: Final = 0.1  # of the time that runs of a few epochs take all the same
 _SECOND_STAGE: Final = 0.5  # seconds of a fit whose embeddings another run has left
 _LATEST: Final = 10  # finished runs of a kind that count: older ones may be of another machine
+_SIMILAR: Final = 4  # times as large
 _PACE_RUNS: Final = (5, 25)  # least and most whole fits that tell how fast a machine is
 _START_SECONDS: Final = 4.0  # until a worker process has loaded its libraries
 
@@ -35,14 +36,14 @@ class Costs:
         fits: By (dataset, variant, noise) and by (dataset, variant): a fit whose embeddings are
             there, or that has none of its own.
         embeddings: By (dataset, what embeddings depend on): learning them.
-        paces: By method, and of all ("") where five tell: seconds of the latest whole fits beside
-            their guesses (median). They scale guesses of what was never run: the machine may be
-            faster than the one that these are from, and not every method slows with the graph.
+        ratios: Seconds of whole fits beside their guesses, oldest first, with method and dataset.
+            They scale guesses of what was never run: the machine may be faster than the one that
+            these are from, and not every method slows with the graph.
     """
 
     fits: dict[_Cell, float] = field(default_factory=dict)
     embeddings: dict[_Cell, float] = field(default_factory=dict)
-    paces: dict[str, float] = field(default_factory=dict)
+    ratios: tuple[tuple[str, str, float], ...] = ()
 
     @classmethod
     def of(cls, frame: pd.DataFrame, *, cache: str | None) -> "Costs":
@@ -62,8 +63,8 @@ class Costs:
         for group, (seconds, cell) in longest.items():
             after = known.get(cell, known.get(cell[:2], _SECOND_STAGE))
             learned.setdefault((cell[0], group[0]), []).append(max(seconds - after, 0.0))
-        paces = _paces([*alone, *longest.values()])
-        return cls(known, {cell: _mean(values) for cell, values in learned.items()}, paces)
+        ratios = tuple(_ratios([*alone, *longest.values()]))
+        return cls(known, {cell: _mean(values) for cell, values in learned.items()}, ratios)
 
     def knows(self, run: Run) -> bool:
         """Whether a run like this one has been finished."""
@@ -89,8 +90,16 @@ class Costs:
         return self._guess(run) if learning is None else learning + after
 
     def _guess(self, run: Run) -> float:
-        pace = self.paces.get(run.variant.method, self.paces.get("", 1.0))
-        return pace * rough_seconds(run)
+        """Return a guess at the pace of the method on graphs of such a size, else of all runs."""
+        size = _size(run.dataset)
+        similar = [
+            ratio
+            for method, dataset, ratio in self.ratios
+            if method == run.variant.method and 1 / _SIMILAR < _size(dataset) / size < _SIMILAR
+        ]
+        least, most = _PACE_RUNS
+        found = similar or [ratio for *_, ratio in self.ratios] * (len(self.ratios) >= least)
+        return rough_seconds(run) * (float(np.median(found[-most:])) if found else 1.0)
 
 
 @dataclass(frozen=True)
@@ -159,9 +168,13 @@ def group_of(run: Run) -> Group | None:
 
 def rough_seconds(run: Run) -> float:
     """Return a guess: seconds on Cora, by the size of the graph and the epochs beside those."""
-    facts = (describe(name) for name in (run.dataset, "cora"))
-    size, cora = (each.nodes + each.edges / 4 for each in facts)
-    return get_method(run.variant.method).cora_seconds * size / cora * _epochs_share(run)
+    size = _size(run.dataset) / _size("cora")
+    return get_method(run.variant.method).cora_seconds * size * _epochs_share(run)
+
+
+def _size(dataset: str) -> float:
+    facts = describe(dataset)
+    return facts.nodes + facts.edges / 4
 
 
 def _epochs_share(run: Run) -> float:
@@ -209,17 +222,12 @@ def _attributes(noise: str) -> str:
         return "none"
 
 
-def _paces(finished: list[_Finished]) -> dict[str, float]:
-    """Return how much longer than guessed whole fits took, by method and of all."""
+def _ratios(finished: list[_Finished]) -> Iterator[tuple[str, str, float]]:
+    """Give method, dataset and how much longer than guessed each whole fit took."""
     rough = {cell: _stored_rough(*cell[:2]) for _, cell in finished}
-    ratios: dict[str, list[float]] = {}
     for seconds, cell in finished:
         if rough[cell] > 0:
-            for name in (cell[1].partition(":")[0], ""):
-                ratios.setdefault(name, []).append(seconds / rough[cell])
-    least, most = _PACE_RUNS
-    enough = {name: found for name, found in ratios.items() if name or len(found) >= least}
-    return {name: float(np.median(found[-most:])) for name, found in enough.items()}
+            yield cell[1].partition(":")[0], cell[0], seconds / rough[cell]
 
 
 def _stored_rough(dataset: str, variant: str) -> float:
