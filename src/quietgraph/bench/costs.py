@@ -36,14 +36,16 @@ class Costs:
         fits: By (dataset, variant, noise) and by (dataset, variant): a fit whose embeddings are
             there, or that has none of its own.
         embeddings: By (dataset, what embeddings depend on): learning them.
-        ratios: Seconds of whole fits beside their guesses, oldest first, with method and dataset.
+        ratios: By (method, dataset): seconds of whole fits beside their guesses, oldest first.
             They scale guesses of what was never run: the machine may be faster than the one that
             these are from, and not every method slows with the graph.
+        pace: Median of the latest ratios of all methods, 1 where too few tell.
     """
 
     fits: dict[_Cell, float] = field(default_factory=dict)
     embeddings: dict[_Cell, float] = field(default_factory=dict)
-    ratios: tuple[tuple[str, str, float], ...] = ()
+    ratios: dict[_Cell, list[float]] = field(default_factory=dict)
+    pace: float = 1.0
 
     @classmethod
     def of(cls, frame: pd.DataFrame, *, cache: str | None) -> "Costs":
@@ -63,8 +65,16 @@ class Costs:
         for group, (seconds, cell) in longest.items():
             after = known.get(cell, known.get(cell[:2], _SECOND_STAGE))
             learned.setdefault((cell[0], group[0]), []).append(max(seconds - after, 0.0))
-        ratios = tuple(_ratios([*alone, *longest.values()]))
-        return cls(known, {cell: _mean(values) for cell, values in learned.items()}, ratios)
+        ratios: dict[_Cell, list[float]] = {}
+        latest: list[float] = []
+        for finished in (alone, list(longest.values())):
+            found = list(_ratios(finished))
+            latest += [ratio for _, ratio in found[-_PACE_RUNS[1] :]]
+            for place, ratio in found:
+                ratios.setdefault(place, []).append(ratio)
+        pace = float(np.median(latest)) if len(latest) >= _PACE_RUNS[0] else 1.0
+        embeddings = {cell: _mean(values) for cell, values in learned.items()}
+        return cls(known, embeddings, ratios, pace)
 
     def knows(self, run: Run) -> bool:
         """Whether a run like this one has been finished."""
@@ -94,12 +104,11 @@ class Costs:
         size = _size(run.dataset)
         similar = [
             ratio
-            for method, dataset, ratio in self.ratios
+            for (method, dataset), found in self.ratios.items()
             if method == run.variant.method and 1 / _SIMILAR < _size(dataset) / size < _SIMILAR
+            for ratio in found[-_PACE_RUNS[1] :]
         ]
-        least, most = _PACE_RUNS
-        found = similar or [ratio for *_, ratio in self.ratios] * (len(self.ratios) >= least)
-        return rough_seconds(run) * (float(np.median(found[-most:])) if found else 1.0)
+        return rough_seconds(run) * (float(np.median(similar)) if similar else self.pace)
 
 
 @dataclass(frozen=True)
@@ -222,12 +231,12 @@ def _attributes(noise: str) -> str:
         return "none"
 
 
-def _ratios(finished: list[_Finished]) -> Iterator[tuple[str, str, float]]:
-    """Give method, dataset and how much longer than guessed each whole fit took."""
+def _ratios(finished: list[_Finished]) -> Iterator[tuple[_Cell, float]]:
+    """Give method and dataset of each whole fit, and how much longer than guessed it took."""
     rough = {cell: _stored_rough(*cell[:2]) for _, cell in finished}
     for seconds, cell in finished:
         if rough[cell] > 0:
-            yield cell[1].partition(":")[0], cell[0], seconds / rough[cell]
+            yield (cell[1].partition(":")[0], cell[0]), seconds / rough[cell]
 
 
 def _stored_rough(dataset: str, variant: str) -> float:
