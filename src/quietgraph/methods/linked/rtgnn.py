@@ -40,7 +40,8 @@ class RTGNN(LinkedBackbone):
     receive from unlabelled ones (`links_to_labelled`), which costs accuracy on clean labels. Where
     it slips (confidence by labelled nodes instead of classes, smoothness averaged over edges),
     this follows what was evidently meant. The step size is that of the public benchmark NoisyGL;
-    with the published 1e-3 the peers are not trained after 200 epochs (PubMed 10 points lower).
+    with the published 1e-3 the peers are not trained after 200 epochs
+    (PubMed, clean, one draw: 10 points lower).
     """
 
     citation: ClassVar[str] = (
