@@ -50,6 +50,16 @@ def test_only_the_latest_runs_count() -> None:
     assert costs_of(*finished).seconds(run_of(seed=30), learns=True) == pytest.approx(1)
 
 
+def test_seconds_of_a_busy_machine_count_as_those_of_its_processor() -> None:
+    busy = record_of(run_of(), seconds=30.0, seconds_processor=10.0)
+    threads = record_of(run_of("s2gc"), seconds=2.0, seconds_processor=4.0)
+    known = Costs.of(records_frame([busy, threads]), cache=None)
+    assert known.seconds(run_of(seed=1), learns=True) == pytest.approx(10)
+    assert known.seconds(run_of("s2gc", seed=1), learns=True) == pytest.approx(2)
+    older = Costs.of(records_frame([record_of(run_of(), seconds=30.0)]), cache=None)
+    assert older.seconds(run_of(seed=1), learns=True) == pytest.approx(30)
+
+
 def test_embeddings_are_paid_for_once_a_draw() -> None:
     known = costs_of(*((run_of(TWO_STAGE, noise), s) for noise, s in NOISES.items()))
     runs = [run_of(TWO_STAGE, noise, seed) for seed in (1, 2) for noise in NOISES]

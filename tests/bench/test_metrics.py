@@ -108,7 +108,7 @@ def test_every_score_of_a_run_is_described() -> None:
     scores = evaluate(
         labels, np.eye(2)[labels], clean_labels=labels, noisy_labels=labels, split=masks
     )
-    assert set(scores) | {"seconds_fit"} == set(METRICS)
+    assert set(scores) | {"seconds_fit", "seconds_processor"} == set(METRICS)
 
 
 def test_an_unknown_metric_reads_as_a_plain_score() -> None:

@@ -199,10 +199,13 @@ def _grouped(
 ) -> tuple[dict[Group, list[_Finished]], list[_Finished]]:
     """Return finished runs that share embeddings, by group, and the others; oldest first."""
     done = frame[frame["status"] == "done"].sort_values("started")
-    columns = (done[name].tolist() for name in ("dataset", "method", "noise", "seed", "seconds"))
+    # Less than the seconds if the machine was busy with other work; more, if there were threads.
+    processor = done.get("seconds_processor", done["seconds"])
+    taken = np.fmin(done["seconds"], processor).tolist()
+    columns = (done[name].tolist() for name in ("dataset", "method", "noise", "seed"))
     groups: dict[Group, list[_Finished]] = {}
     alone: list[_Finished] = []
-    for dataset, method, noise, seed, seconds in zip(*columns, strict=True):
+    for dataset, method, noise, seed, seconds in zip(*columns, taken, strict=True):
         group = _stored_group(dataset, method, noise, seed, cache)
         found = alone if group is None else groups.setdefault(group, [])
         found.append((seconds, (dataset, method, noise)))

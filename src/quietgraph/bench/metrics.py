@@ -36,6 +36,7 @@ METRICS = {
     "train_accuracy_correct": Metric("accuracy on correctly labelled training nodes"),
     "train_accuracy_wrong": Metric("accuracy on wrongly labelled training nodes"),
     "seconds_fit": Metric("seconds of fit", higher_is_better=False, is_fraction=False),
+    "seconds_processor": Metric("processor seconds", higher_is_better=False, is_fraction=False),
 }
 _ABOUT_RUNS = {
     "seconds": Metric("seconds", higher_is_better=False, is_fraction=False),
