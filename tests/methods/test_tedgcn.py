@@ -3,7 +3,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from quietgraph.embed import View, normalised_adjacency
+from quietgraph.embed import View, negative_depth, normalised_adjacency
 from quietgraph.embed.filtered_features import FilteredFeatures, filtered_features
 from quietgraph.embed.negative_depth import ExactPower, PolynomialPower, TEDEncoder, power_of
 from quietgraph.graph import CSR, Graph, block_model
@@ -32,6 +32,41 @@ def test_the_exact_filter_equals_its_definition(depth: float) -> None:
     graph = graph_of()
     found = power_of(graph, exact_up_to=100)(torch.eye(30), torch.tensor(depth))
     torch.testing.assert_close(found, power_slow(graph, depth), atol=1e-3, rtol=1e-3)
+
+
+@pytest.fixture
+def components(monkeypatch: pytest.MonkeyPatch) -> Graph:
+    """Three parts and three nodes alone, in mixed order; blocks of five nodes or more."""
+    monkeypatch.setattr(negative_depth, "_GROUP", 5)
+    edges = np.array([[0, 2, 4, 6, 8, 10, 1, 3, 5, 7], [2, 4, 6, 8, 10, 0, 3, 5, 1, 9]])
+    draws = np.random.default_rng(0)
+    return Graph.from_arrays(draws.random((14, 6)), edges)
+
+
+@pytest.mark.parametrize("depth", [-2.0, 0.0, 1.0, 2.5])
+def test_components_are_filtered_apart(components: Graph, depth: float) -> None:
+    power = power_of(components, exact_up_to=100)
+    assert isinstance(power, ExactPower)
+    assert [len(nodes) for nodes in power.blocks] == [6, 5, 3]
+    found, slow = power(torch.eye(14), torch.tensor(depth)), power_slow(components, depth)
+    torch.testing.assert_close(found, slow, atol=1e-4, rtol=1e-4)
+    for wanted in (torch.tensor([13, 0, 7, 2, 1]), torch.arange(14) % 3 == 0):
+        some = power.at(wanted)(torch.eye(14), torch.tensor(depth))
+        torch.testing.assert_close(some, slow[wanted], atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("num_features", [3, 60])
+def test_filtered_features_of_components(
+    components: Graph, num_features: int, sparse: bool
+) -> None:
+    power, wanted = power_of(components, exact_up_to=100), torch.tensor([3, 0, 12])
+    features = torch.randn(14, num_features, generator=torch.Generator().manual_seed(0)).relu()
+    given = CSR.from_scipy(features.numpy()) if sparse else features
+    weight, depth = torch.randn(num_features, 4), torch.tensor(0.5)
+    found = filtered_features(power, given).at(wanted)(weight, depth)
+    slow = power_slow(components, 0.5) @ features @ weight
+    torch.testing.assert_close(found, slow[wanted], atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("exact_up_to", [0, 100])

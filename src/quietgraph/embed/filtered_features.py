@@ -55,7 +55,7 @@ class _Exact:
 
     def __init__(self, power: ExactPower, features: Features) -> None:
         self.power, self.last = power, LastScored()
-        self.spectral = _spectral_product(power.vectors, features)
+        self.spectral = _spectral_product(power, features)
 
     def __call__(self, weight: Tensor, depth: Scalar) -> Tensor:
         return self.power.filtered(self.last(lambda: self.spectral(weight), weight), depth)
@@ -93,7 +93,22 @@ def filtered_features(power: Power, features: Features) -> FilteredFeatures:
     return _Whole(power, features)
 
 
-def _spectral_product(vectors: Tensor, features: Features) -> Callable[[Tensor], Tensor]:
+def _spectral_product(power: ExactPower, features: Features) -> Callable[[Tensor], Tensor]:
+    """Return W -> V^T X W."""
+    if len(power.blocks) == 1:
+        return _block_product(power.vectors[0], features)
+    parts = [
+        _block_product(vectors, _rows(features, nodes))
+        for vectors, nodes in zip(power.vectors, power.blocks, strict=True)
+    ]
+    return lambda weight: torch.cat([part(weight) for part in parts])
+
+
+def _rows(features: Features, nodes: Tensor) -> Features:
+    return features.take_rows(nodes) if isinstance(features, CSR) else features[nodes]
+
+
+def _block_product(vectors: Tensor, features: Features) -> Callable[[Tensor], Tensor]:
     """Return W -> V^T X W, by way of V^T X where that has fewer numbers than V and X."""
     entries = features.num_entries if isinstance(features, CSR) else features.numel()
     if vectors.shape[1] * features.shape[1] >= vectors.numel() + entries:

@@ -6,9 +6,12 @@ above a floor, because a negative power of 0 has no end.
 
 import copy
 import math
+from collections.abc import Iterator
 from typing import Protocol
 
+import numpy as np
 import torch
+from scipy.sparse.csgraph import connected_components
 from torch import Tensor, nn
 
 from quietgraph.embed.encoder import glorot
@@ -22,6 +25,7 @@ FLOOR = 1e-2
 DEGREE = 16
 LOWEST_DEPTH, HIGHEST_DEPTH = -5.0, 20.0
 DEPTH_STARTS = (-1.0, 1.0, 7.0)  # the loss is not convex in the depth
+_GROUP = 256  # nodes of small components that share a block
 _DEPTH_PACE = 10.0  # steps of the depth, in step sizes of the other parameters
 
 
@@ -36,28 +40,49 @@ class Power(Protocol):
 
 
 class ExactPower:
-    """Q^d through all eigenvectors: O(nodes^3) once, O(nodes^2 dim) each time; small graphs."""
+    """Q^d through all eigenvectors: O(n^3) once and O(n^2 dim) each time, n nodes connected.
+
+    Eigenvectors of one connected component are 0 on the others, so each has its own, small ones
+    in groups. `blocks` are their nodes; what is spectral has one row per eigenvector, in their
+    order.
+    """
 
     def __init__(self, operator: CSR, *, floor: float = FLOOR) -> None:
-        # eigh, not eig: the operator is symmetric, so eigenvalues are real.
-        values, vectors = torch.linalg.eigh(operator.to_dense())
-        self.values = _eigenvalues(values, floor)
-        self.vectors: Tensor = vectors
-        self.rows: Tensor = vectors  # of the nodes that are wanted
+        self.blocks = _blocks(operator)
+        values, self.vectors = zip(*map(_eigen, _dense_blocks(operator, self.blocks)), strict=True)
+        self.values = _eigenvalues(torch.cat(values), floor)
+        self.rows: tuple[Tensor, ...] = self.vectors  # of the nodes that are wanted
+        self.order: Tensor | None = None  # of the wanted nodes among the rows of all blocks
+        if len(self.blocks) > 1:
+            self.order = torch.cat(self.blocks).argsort()
 
     def __call__(self, dense: Tensor, depth: Scalar) -> Tensor:
         """Return Q^depth @ dense [nodes, dim]."""
-        return self.filtered(self.vectors.T @ dense, depth)
+        parts = zip(self.vectors, self.blocks, strict=True)
+        return self.filtered(torch.cat([part.T @ dense[nodes] for part, nodes in parts]), depth)
 
     def filtered(self, spectral: Tensor, depth: Scalar) -> Tensor:
         """Return Q^depth V @ spectral, of what is given in the basis of the eigenvectors V."""
         inside: Tensor = self.values.pow(depth)[:, None] * spectral
-        return self.rows @ inside
+        if self.order is None:
+            return self.rows[0] @ inside
+        parts = torch.split(inside, [len(nodes) for nodes in self.blocks])
+        found = [rows @ part for rows, part in zip(self.rows, parts, strict=True)]
+        return torch.cat(found)[self.order]
 
     def at(self, nodes: Tensor) -> "ExactPower":
         """Return what computes the rows of these nodes alone."""
         part = copy.copy(self)
-        part.rows = self.vectors[nodes]
+        if self.order is None:
+            part.rows = (self.vectors[0][nodes],)
+            return part
+        places, rows, wanted, start = self.order[nodes], [], [], 0
+        for vectors in self.vectors:
+            own = ((places >= start) & (places < start + len(vectors))).nonzero().squeeze(1)
+            rows.append(vectors[places[own] - start])
+            wanted.append(own)
+            start += len(vectors)
+        part.rows, part.order = tuple(rows), torch.cat(wanted).argsort()
         return part
 
 
@@ -158,6 +183,38 @@ def without_self_loops(operator: CSR) -> CSR:
     scale = torch.where(alone, torch.zeros_like(share), (1 - share).rsqrt())
     values = operator.values * scale[rows] * scale[columns]
     return operator.with_values(values.masked_fill(loops, 0.0))
+
+
+def _blocks(operator: CSR) -> list[Tensor]:
+    """Return the nodes of each connected component, small components together."""
+    count, labels = connected_components(operator.to_scipy(), directed=False)
+    sizes = np.bincount(labels, minlength=count)
+    groups, found, filled = np.empty_like(sizes), 0, 0
+    for component in np.argsort(-sizes, kind="stable"):
+        if filled >= _GROUP:
+            found, filled = found + 1, 0
+        groups[component] = found
+        filled += sizes[component]
+    nodes = torch.from_numpy(np.argsort(groups[labels], kind="stable"))
+    counts = np.bincount(groups[labels]).tolist()
+    return list(torch.split(nodes.to(operator.values.device), counts))
+
+
+def _dense_blocks(operator: CSR, blocks: list[Tensor]) -> Iterator[Tensor]:
+    """Give the dense adjacency within each block of nodes."""
+    if len(blocks) == 1:
+        yield operator.to_dense()
+        return
+    matrix = operator.to_scipy()
+    for nodes in blocks:
+        picks = nodes.cpu().numpy()
+        yield torch.from_numpy(matrix[picks][:, picks].toarray()).to(operator.values)
+
+
+def _eigen(block: Tensor) -> tuple[Tensor, Tensor]:
+    # eigh, not eig: the operator is symmetric, so eigenvalues are real.
+    values, vectors = torch.linalg.eigh(block)
+    return values, vectors
 
 
 def _eigenvalues(of_operator: Tensor, floor: float) -> Tensor:
