@@ -23,7 +23,6 @@ from study import (  # noqa: F401
     quiet_beside,
     real_labels,
     record_page,
-    singles,
     trust,
 )
 from study.blocks import filled

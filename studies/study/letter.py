@@ -74,6 +74,20 @@ def letter_of(dataset: str, noise: str) -> str:
 
 
 @block
+def letter_training() -> str:
+    """Return what was seen while the letter was trained: epochs, empty columns, the norm."""
+    frame = table("letter-training")
+    columns, named = span(frame["columns"].tolist()), f"seeds {span(frame['seed'].tolist())}"
+    last = max(frame["norm_last"])
+    return (
+        f"{graph(frame['dataset'][0])}, {named}: it stopped after {span(frame['epochs'].tolist())} "
+        f"epochs. {span(frame['empty'].tolist())} of {columns} columns of H were empty by then; "
+        f"the truncated norm, {span(frame['norm_first'].tolist(), 1)} at first, was "
+        f"{fixed(last, 4)} or less"
+    )
+
+
+@block
 def letter_draws() -> str:
     """Return the draws of the letter, and how many a cell has."""
     frame = letter_runs()

@@ -228,6 +228,17 @@ def quiet_dense_gain(dataset: str) -> str:
 
 
 @block
+def quiet_encoder(dataset: str, noise: str) -> str:
+    """Return the mean accuracies with an encoder and as `quiet` chooses, on the same draws."""
+    frame = some(runs("quiet-9100"), dataset=dataset, noise=noise)
+    wide = frame.pivot_table("test_accuracy", "seed", "method")
+    wide = wide[["quiet:encoder=true", OURS]].dropna()
+    first, second = (fixed(100 * wide[name].mean()) for name in wide.columns)
+    low, high = wide.index.min(), wide.index.max()
+    return f"{first} and {second}, draws {low}-{high}, n = {len(wide)}"
+
+
+@block
 def quiet_dense() -> str:
     """Return `quiet` with and without an encoder on dense graphs, and what it chooses."""
     frame = runs("quiet-dense-0")
