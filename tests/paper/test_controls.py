@@ -129,11 +129,18 @@ def test_small_has_ten_draws_of_two_graphs_and_four_settings_of_the_larger_ones(
 
 def test_small_has_ten_files_of_heterophilous_graphs_in_four_settings() -> None:
     runs = HETEROPHILIC.needs(make_scope("small")).accuracy
+    variants = {}
     for name in ("texas", "chameleon"):
         own = [run for run in runs if run.dataset == name]
         assert {run.seed for run in own} == set(range(1000, 1010))
         assert len({str(run.noise) for run in own}) == 4
-        assert len({str(run.variant) for run in own}) == 12
+        variants[name] = {str(run.variant) for run in own}
+    assert len(variants["texas"]) == 12
+    assert variants["texas"] - variants["chameleon"] == {"sel-cl", "jo-src"}
+    notes = HETEROPHILIC.compare(make_scope("small"), results_of(Needs())).notes
+    assert "chameleon: without sel-cl and jo-src, which take too long." in notes
+    whole = HETEROPHILIC.runs(make_scope("full"))
+    assert "sel-cl" in {str(run.variant) for run in whole if run.dataset == "chameleon"}
 
 
 def test_small_has_three_draws_of_the_letter_in_four_settings() -> None:

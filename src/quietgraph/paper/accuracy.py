@@ -1,7 +1,7 @@
 """Tables of accuracies: a dataset's rows of methods, columns of noise."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from quietgraph.bench.grid import parse_seeds
@@ -82,6 +82,7 @@ class AccuracyTable:
         marks: Says why a printed cell cannot be.
         notes: Sentences below it.
         few: At `small`, the rows of datasets other than Cora and CiteSeer; empty: all.
+        left_out: At `small`, rows that a dataset goes without, for the time they take.
         few_noises: At `small`, the columns in which these and the letter are run; empty: all.
         ten_draws: Datasets that have the draws of `full` at `small` already.
         draws: Of Cora and CiteSeer where they are not the budget's; larger graphs keep those of
@@ -97,6 +98,7 @@ class AccuracyTable:
     marks: Callable[[str, str, str, str], tuple[str, ...]] = accuracy_marks
     notes: tuple[str, ...] = ()
     few: tuple[str, ...] = ()
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     few_noises: tuple[str, ...] = ()
     ten_draws: tuple[str, ...] = ()
     draws: tuple[int, ...] = ()
@@ -106,8 +108,10 @@ class AccuracyTable:
         """Return the methods or variants that a dataset gets; the letter contrasts all pairs."""
         if self.few and scope.budget == "small" and dataset not in _ALL_AT_SMALL:
             return self.few
-        rows = self.rows.of(scope.budget)
-        return rows if dataset in _ALL_AT_SMALL else tuple(r for r in rows if r not in LETTER)
+        without: tuple[str, ...] = () if dataset in _ALL_AT_SMALL else LETTER
+        if scope.budget == "small":
+            without += self.left_out.get(dataset, ())
+        return tuple(row for row in self.rows.of(scope.budget) if row not in without)
 
     def noises_on(self, dataset: str, row: str, scope: Scope) -> tuple[str, ...]:
         """Return the columns in which a row is run."""
@@ -178,6 +182,9 @@ class AccuracyTable:
         ten = [name for name in self.datasets_in(scope) if name in self.ten_draws]
         if ten:
             notes.append(f"{' and '.join(ten)}: seeds {_TEN_DRAWS[0]} to {_TEN_DRAWS[-1]}.")
+        for name, rows in self.left_out.items():
+            if name in self.datasets_in(scope):
+                notes.append(f"{name}: without {' and '.join(rows)}, which take too long.")
         if any(row in LETTER for row in self.rows.of(scope.budget)):
             last = _TEN_DRAWS[_LETTER_DRAWS - 1]
             notes.append(f"The letter (preset=paper): seeds {_TEN_DRAWS[0]} to {last}.")
@@ -255,6 +262,7 @@ HETEROPHILIC: Final = AccuracyTable(
     _whole("texas", "chameleon", smoke=("texas",)),
     _whole("tedgcn", *_TED, *_FEW, smoke=("tedgcn", *_TED)),
     Extent(("none", "symmetric:0.8"), _STUDY, (*NOISES, *_MILD)),
+    left_out={"chameleon": ("sel-cl", "jo-src")},  # more than a minute a run
     few_noises=_FOUR,
     ten_draws=("texas", "chameleon"),
 )
