@@ -12,6 +12,7 @@ from pathlib import Path
 
 from study import (  # noqa: F401
     annotators,
+    estimates,
     findings,
     fresh,
     grid,
