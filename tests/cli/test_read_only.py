@@ -41,7 +41,7 @@ def read_only(folder: Path):
 
 def test_review_says_at_once_that_decisions_cannot_be_saved(read_only: Path) -> None:
     code, said = run("review", read_only, "--no-browser")
-    assert code == 2
+    assert code == 2, said
     assert "decisions cannot be saved" in said
     assert "copy the run to a folder that you may write to" in said
 
@@ -50,7 +50,7 @@ def test_review_says_at_once_that_decisions_cannot_be_saved(read_only: Path) -> 
 def test_fit_refuses_before_it_reads_the_data(read_only: Path, words: tuple[str, ...]) -> None:
     out = read_only if words else read_only / "new"
     code, said = run("fit", "digits", "--method", "s2gc", "--out", out, *words)
-    assert code == 2
+    assert code == 2, said
     assert "cannot be written: Permission denied" in said
     assert "1,797 nodes" not in said
 
@@ -58,5 +58,5 @@ def test_fit_refuses_before_it_reads_the_data(read_only: Path, words: tuple[str,
 def test_a_store_there_is_refused(read_only: Path) -> None:
     grid = ("--datasets", "sbm", "--methods", "s2gc", "--seeds", "1")
     code, said = run("bench", "run", *grid, "--store", read_only / "runs.sqlite")
-    assert code == 2
+    assert code == 2, said
     assert "Choose another --store" in said
