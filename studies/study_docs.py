@@ -12,6 +12,7 @@ from pathlib import Path
 
 from study import (  # noqa: F401
     annotators,
+    benchmark_sentences,
     estimates,
     findings,
     fresh,
@@ -19,12 +20,15 @@ from study import (  # noqa: F401
     in_short,
     letter,
     methods_page,
+    methods_sentences,
     paper_page,
     quiet,
     quiet_beside,
     real_labels,
     record_page,
+    scale_sentences,
     trust,
+    trust_sentences,
 )
 from study.blocks import filled
 from study.figures import changed_figures

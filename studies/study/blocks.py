@@ -15,8 +15,11 @@ _FUNCTIONS: dict[str, Callable[..., str]] = {}
 
 
 def block(function: Callable[..., str]) -> Callable[..., str]:
-    """Register a function under its name, underscores as dashes."""
-    _FUNCTIONS[function.__name__.replace("_", "-")] = function
+    """Register a function under its name, underscores as dashes; a name stands for one function."""
+    name = function.__name__.replace("_", "-")
+    if name in _FUNCTIONS:
+        raise ValueError(f"two blocks are named {name}. Rename one of the functions.")
+    _FUNCTIONS[name] = function
     return function
 
 

@@ -25,6 +25,22 @@ def printed_table(name: str, names: str = "1") -> str:
 
 
 @block
+def printed_cell(name: str, column: str, *row: str) -> str:
+    """Return one cell of a table that a benchmark printed, for a sentence.
+
+    Args:
+        name: Of the table.
+        column: Its head.
+        row: What the first cells of the line are, as many as tell it from the others.
+    """
+    heads, rows = printed(name)
+    found = [line for line in rows if tuple(line[: len(row)]) == row]
+    if len(found) != 1 or column not in heads:
+        raise KeyError(f"{name}: {len(found)} lines begin with {row}, heads are {heads}")
+    return found[0][heads.index(column)].replace("*", "")
+
+
+@block
 def record_methods() -> str:
     """Return since when each method answers as it does today."""
     rows = [

@@ -1,6 +1,6 @@
 """Figures of the pages on trust and suspects: verdicts, calibration, AUROC beside cleanlab."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pandas as pd
 
@@ -12,7 +12,7 @@ VERDICTS = ("trust", "with care", "do not trust")
 BAR = 0.05  # of the expected calibration error
 _KINDS = {False: "without signal", True: "with signal"}
 _NOISES = ("none", "symmetric:0.2", "symmetric:0.4", "asymmetric:0.2", "asymmetric:0.4")
-_LOGISTIC, _GCN = "logistic + cleanlab ", "gcn + cleanlab "
+LOGISTIC, _GCN = "logistic + cleanlab ", "gcn + cleanlab "
 
 
 @block
@@ -52,7 +52,7 @@ def after_review(file: str) -> str:
         flagged = int(own["flagged"].sum())
         right = f"{own['flagged_wrong'].sum() / flagged:.0%}" if flagged else ""
         cells = [f"{inside} of {len(own)}", fixed(own["flagged"].mean(), 0), right]
-        rows.append([name if part == 0 else "", f"`{method}`", *means, *cells])
+        rows.append([str(name) if part == 0 else "", f"`{method}`", *means, *cells])
     heads = ["graph, noise", "method", "reviewed", "wrong", "estimated"]
     return markdown([*heads, "inside the interval", "flagged", "of these wrong"], rows, names=2)
 
@@ -73,9 +73,9 @@ def after_review_short(file: str) -> str:
 @block
 def calibration(*files: str) -> str:
     """Return the expected calibration error of every cell that was measured."""
-    frame = _draws(files).dropna(subset=["calibration_error"])
+    frame = study_rows(files).dropna(subset=["calibration_error"])
     rows = []
-    for dataset, noise, method, own in _cells(frame):
+    for dataset, noise, method, own in study_cells(frame):
         error = own["calibration_error"]
         above = int((error > BAR).sum())
         mean = f"**{fixed(error.mean(), 3)}**" if error.mean() > BAR else fixed(error.mean(), 3)
@@ -90,9 +90,9 @@ def calibration(*files: str) -> str:
 @block
 def calibration_missed(*files: str) -> str:
     """Return the cells whose mean calibration error is above the bar, in words."""
-    frame = _draws(files).dropna(subset=["calibration_error"])
+    frame = study_rows(files).dropna(subset=["calibration_error"])
     missed: dict[str, list[str]] = {}
-    for dataset, noise, method, own in _cells(frame):
+    for dataset, noise, method, own in study_cells(frame):
         error = own["calibration_error"].mean()
         if error > BAR:
             words = f"{setting(noise)} {fixed(error, 3)} (n = {len(own)})"
@@ -103,12 +103,12 @@ def calibration_missed(*files: str) -> str:
 @block
 def suspects_beside_cleanlab(*files: str) -> str:
     """Return AUROC and average precision of our suspects and of cleanlab on the same draws."""
-    frame = _draws(files).dropna(subset=["auroc"])
+    frame = study_rows(files).dropna(subset=["auroc"])
     is_rival = frame["score"].str.contains("cleanlab")
     rows = []
-    for dataset, noise, method, own in _cells(frame[~is_rival]):
+    for dataset, noise, method, own in study_cells(frame[~is_rival]):
         cell = frame[(frame["dataset"] == dataset) & (frame["noise"] == noise)]
-        logistic, gcn = _better(cell, _LOGISTIC), _better(cell, _GCN)
+        logistic, gcn = better_score(cell, LOGISTIC), better_score(cell, _GCN)
         logistic = logistic[logistic.index.isin(own["seed"])]
         rival = logistic["auroc"].reindex(own["seed"])
         ahead = int((own["auroc"].to_numpy() > rival.to_numpy()).sum())
@@ -121,11 +121,13 @@ def suspects_beside_cleanlab(*files: str) -> str:
     return markdown([*heads, "GCN + cleanlab (n)", "wrong among flagged"], rows, names=3)
 
 
-def _draws(files: tuple[str, ...]) -> pd.DataFrame:
+def study_rows(files: Iterable[str]) -> pd.DataFrame:
+    """Return the rows of files of results/studies, one below the other."""
     return pd.concat([table(file) for file in files], ignore_index=True)
 
 
-def _cells(frame: pd.DataFrame) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
+def study_cells(frame: pd.DataFrame) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
+    """Return graph, noise, method and rows of every cell, in the order of the tables."""
     order = {noise: place for place, noise in enumerate(_NOISES)}
     keys = frame[["dataset", "noise", "score"]].drop_duplicates().itertuples(index=False)
     for dataset, noise, score in sorted(keys, key=lambda key: (key[0], order[key[1]], key[2])):
@@ -133,7 +135,7 @@ def _cells(frame: pd.DataFrame) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
         yield dataset, noise, score, frame[is_own & (frame["score"] == score)]
 
 
-def _better(cell: pd.DataFrame, rival: str) -> pd.DataFrame:
+def better_score(cell: pd.DataFrame, rival: str) -> pd.DataFrame:
     """Return the better of the rival's two scores in every draw, by seed."""
     own = cell[cell["score"].str.startswith(rival)]
     return own.groupby("seed")[["auroc", "average_precision"]].max()

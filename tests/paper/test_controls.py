@@ -14,6 +14,7 @@ from quietgraph.paper.accuracy import (
     HETEROPHILIC,
     LETTER,
     REAL_LABELS,
+    THE_LETTER,
 )
 from quietgraph.paper.comparison import NOT_HERE, NOT_RUN, Comparison, Number
 from quietgraph.paper.controls import CONTROL_TABLE, CONTROLS
@@ -105,15 +106,14 @@ def _rows(scope: Scope, needs: Needs | None = None) -> list:
 
 
 def test_the_letter_stands_beside_the_default_with_the_printed_figure() -> None:
-    scope = make_scope("small", seeds="0-0")
+    scope = make_scope("small")
     rows = {
-        (row.dataset, row.name): row
-        for row in CLASSIFICATION.compare(scope, results_of(Needs())).rows
+        (row.dataset, row.name): row for row in THE_LETTER.compare(scope, results_of(Needs())).rows
     }
     for name in LETTER:
         letter, default = rows["cora", name], rows["cora", name.partition(":")[0]]
         assert letter.cells["none"].printed == default.cells["none"].printed is not None
-        assert ("pubmed", name) not in rows
+    assert {dataset for dataset, _ in rows} == {"cora", "citeseer"}
 
 
 def test_small_has_ten_draws_of_two_graphs_and_four_settings_of_the_larger_ones() -> None:
@@ -143,15 +143,20 @@ def test_small_has_ten_files_of_heterophilous_graphs_in_four_settings() -> None:
     assert "sel-cl" in {str(run.variant) for run in whole if run.dataset == "chameleon"}
 
 
-def test_small_has_three_draws_of_the_letter_in_four_settings() -> None:
-    runs = CLASSIFICATION.needs(make_scope("small")).accuracy
-    letter = [run for run in runs if str(run.variant) in LETTER]
-    assert {run.seed for run in letter} == {1000, 1001, 1002}
-    assert {run.dataset for run in letter} == {"cora", "citeseer"}
-    assert len({str(run.noise) for run in letter}) == 4
-    notes = CLASSIFICATION.compare(make_scope("small"), results_of(Needs())).notes
-    assert "The letter (preset=paper): seeds 1000 to 1002." in notes
-    assert {run.seed for run in CLASSIFICATION.runs(make_scope("small", seeds="3,5"))} == {3, 5}
+def test_the_letter_has_the_draws_of_its_rivals_in_four_settings() -> None:
+    runs = THE_LETTER.needs(make_scope("small")).accuracy
+    letter, others = (
+        [run for run in runs if (str(run.variant) in LETTER) == is_letter]
+        for is_letter in (True, False)
+    )
+    for own in (letter, others):
+        assert {run.seed for run in own} == {9100, 9101, 9102}
+        assert {run.dataset for run in own} == {"cora", "citeseer"}
+        assert len({str(run.noise) for run in own}) == 4
+    notes = THE_LETTER.compare(make_scope("small"), results_of(Needs())).notes
+    assert notes[0] == "Budget small: 3 draws (seeds 9100, 9101, 9102)."
+    assert {run.seed for run in THE_LETTER.runs(make_scope("small", seeds="3,5"))} == {3, 5}
+    assert not any(str(run.variant) in LETTER for run in CLASSIFICATION.runs(make_scope("full")))
 
 
 def test_a_cell_that_is_not_needed_is_shown_where_it_was_run() -> None:

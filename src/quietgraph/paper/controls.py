@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from quietgraph.bench.protocol import Run
-from quietgraph.paper.accuracy import EVERY_METHOD, PAPER
+from quietgraph.paper.accuracy import CONTROL_DRAWS, EVERY_METHOD, PAPER
 from quietgraph.paper.comparison import Cell, Comparison, Row
 from quietgraph.paper.results import ABSENT, Needs, Results, Summary
 from quietgraph.paper.scope import Extent, Scope
@@ -15,7 +15,6 @@ CONTROLS: Final = {
     "class-prior": "class-prior adjustment",
     "both-sets": "taught by training and validation labels",
 }
-DRAWS: Final = tuple(range(9100, 9103))
 _METHODS: Final = Extent(("gcn", "gcl-lrr"), EVERY_METHOD, EVERY_METHOD)
 _NOISES: Final = Extent(("symmetric:0.4",), *(("none", "symmetric:0.4", "asymmetric:0.4"),) * 2)
 
@@ -84,7 +83,7 @@ def _cell(ours: Summary, scope: Scope, dataset: str) -> Cell:
 
 
 def _own(scope: Scope) -> Scope:
-    return scope if scope.budget == "smoke" else scope.with_draws(DRAWS)
+    return scope if scope.budget == "smoke" else scope.with_draws(CONTROL_DRAWS)
 
 
 _NOTES: Final = (

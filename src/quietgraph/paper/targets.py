@@ -11,6 +11,7 @@ from quietgraph.paper.accuracy import (
     HETEROPHILIC,
     REAL_LABELS,
     SENSITIVITY,
+    THE_LETTER,
 )
 from quietgraph.paper.comparison import Comparison
 from quietgraph.paper.controls import CONTROL_TABLE
@@ -54,6 +55,7 @@ _IN_ORDER: Final[tuple[Target, ...]] = (
     CROSS_VALIDATION,
     CLASSIFICATION,
     CLASSIFICATION_MORE,
+    THE_LETTER,
     BOUND,
     KERNEL_COMPLEXITY,
     TRAINING_TIME,
