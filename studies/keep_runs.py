@@ -9,6 +9,7 @@ method stands beside its successor.
 import argparse
 from pathlib import Path
 
+from quietgraph.bench.grid import parse_seeds
 from quietgraph.bench.record import Record
 from quietgraph.bench.runs_csv import read_runs, write_runs
 from quietgraph.bench.store import Store
@@ -27,6 +28,7 @@ def main() -> None:
     parser.add_argument("--methods", help="only these")
     parser.add_argument("--datasets", help="only these")
     parser.add_argument("--noise", default="", help="only settings that begin so")
+    parser.add_argument("--seeds", help="only these draws, such as 1000-1009")
     parser.add_argument("--since", default="", help="only runs that started then or later")
     options = parser.parse_args()
     wanted = {"method": options.methods, "dataset": options.datasets}
@@ -36,7 +38,9 @@ def main() -> None:
     new = {
         draw(one): one
         for one in done
-        if one.key.noise.startswith(options.noise) and one.started >= options.since
+        if one.key.noise.startswith(options.noise)
+        and one.started >= options.since
+        and (not options.seeds or one.key.seed in parse_seeds(options.seeds))
     }
     kept = read_runs(options.file) if options.file.exists() else []
     found = {draw(one): one for one in kept} | new

@@ -30,7 +30,9 @@ def test_a_later_run_of_a_draw_takes_the_place_of_the_earlier_one(
         store.add(record_of(run(2), test_accuracy=0.8))
         store.add(record_of(run(3), status="failed"))
         store.add(record_of(run(4, "s2gc"), test_accuracy=0.9))
-    monkeypatch.setattr(sys, "argv", ["", str(path), str(file), "--methods", "gcn"])
+        store.add(record_of(run(5), test_accuracy=0.9))
+    words = ["", str(path), str(file), "--methods", "gcn", "--seeds", "0-4"]
+    monkeypatch.setattr(sys, "argv", words)
     keep_runs.main()
     found = {one.key.seed: one.metrics["test_accuracy"] for one in read_runs(file)}
     assert found == {0: 0.5, 1: 0.7, 2: 0.8}
