@@ -162,13 +162,6 @@ def safe_problems() -> str:
 
 
 @block
-def given_wrong(dataset: str, noise: str) -> str:
-    """Return the fraction of given labels that are wrong, in percent."""
-    rows = some(table("follows-attributes"), dataset=dataset, noise=noise)
-    return f"{fixed(100 * rows['wrong'].mean(), 0)} %"
-
-
-@block
 def budget_accuracy(choice: str, budget: str) -> str:
     """Return test accuracy after labels of a person, mean ± std and number of draws."""
     return mean_std(budget_draws(choice, int(budget)), n=True)
