@@ -1,5 +1,6 @@
-"""How near `--estimate` comes: later draws of stored runs, expected from the earlier ones."""
+"""How near `--estimate` comes: whole sweeps by the clock, and later draws by earlier ones."""
 
+from dataclasses import dataclass
 from typing import Final
 
 import pandas as pd
@@ -17,6 +18,34 @@ _GRAPHS: Final = (
     ("chameleon",),
 )
 _CACHE: Final = "embeddings"  # that runs of a draw share; nothing is read or written
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A command of the study, and which runs it left.
+
+    Attributes:
+        words: What was run.
+        files: Of results/ that hold its runs.
+        known: Files that its store held when it began.
+        first: When it began (UTC).
+        last: When it ended.
+        jobs: Runs at a time.
+    """
+
+    words: str
+    files: tuple[str, ...]
+    known: tuple[str, ...]
+    first: str
+    last: str
+    jobs: int = 2
+
+    def parts(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return the runs that were finished before it began, and its own."""
+        own = runs(*self.files)
+        own = own[(own["started"] >= self.first) & (own["started"] < self.last)]
+        known = runs(*self.known)
+        return known[known["started"] < self.first], own
 
 
 @block
@@ -38,12 +67,19 @@ def estimates() -> str:
     return markdown(heads, rows)
 
 
-def expected(known: pd.DataFrame, later: pd.DataFrame) -> float:
-    """Return the seconds that one worker should need for later runs, by the known ones."""
+def expected(known: pd.DataFrame, later: pd.DataFrame, *, jobs: int = 1) -> float:
+    """Return the seconds that so many workers should need for later runs, by the known ones."""
     costs = Costs.of(known, cache=_CACHE)
     places = later[["dataset", "method", "noise", "seed"]].itertuples(index=False)
     found = [Run.parse(*place, cache=_CACHE) for place in places]
-    return make_plan(found, costs).span(1)
+    return make_plan(found, costs).span(jobs)
+
+
+def by_the_clock(later: pd.DataFrame) -> float:
+    """Return the seconds from the start of the first run to the end of the last one."""
+    started = pd.to_datetime(later["started"], utc=True)
+    ended = started + pd.to_timedelta(later["seconds"], unit="s")
+    return (ended.max() - started.min()).total_seconds()
 
 
 def split_draws(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:

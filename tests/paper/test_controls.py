@@ -13,6 +13,7 @@ from quietgraph.paper.accuracy import (
     CLASSIFICATION,
     HETEROPHILIC,
     LETTER,
+    PAPER,
     REAL_LABELS,
     THE_LETTER,
 )
@@ -116,6 +117,18 @@ def test_the_letter_stands_beside_the_default_with_the_printed_figure() -> None:
     assert {dataset for dataset, _ in rows} == {"cora", "citeseer"}
 
 
+def test_small_needs_few_methods_without_control_and_shows_all_that_were_run() -> None:
+    scope = make_scope("small")
+    needed = CONTROL_TABLE.needs(scope).accuracy
+    plain = [run for run in needed if run.split is None and not run.variant.is_controlled]
+    assert {run.variant.method for run in plain} == {"gcn", "s2gc", *PAPER, "quiet"}
+    assert {run.variant.method for run in needed} == set(METHODS)
+    assert set(needed) < set(CONTROL_TABLE.needs(make_scope("full", seeds="9100-9102")).accuracy)
+    extra = scope.with_draws((9100,)).run("cora", "merit", "none", 9100)
+    shown = CONTROL_TABLE.compare(scope, results_of(Needs(accuracy=(extra,))))
+    assert [row.name for row in shown.rows if row.cells["none"].ours] == ["merit, as it is"]
+
+
 def test_small_has_ten_draws_of_two_graphs_and_four_settings_of_the_larger_ones() -> None:
     runs = CLASSIFICATION.needs(make_scope("small")).accuracy
     cora, pubmed = ([run for run in runs if run.dataset == name] for name in ("cora", "pubmed"))
@@ -143,7 +156,7 @@ def test_small_has_ten_files_of_heterophilous_graphs_in_four_settings() -> None:
     assert "sel-cl" in {str(run.variant) for run in whole if run.dataset == "chameleon"}
 
 
-def test_the_letter_has_the_draws_of_its_rivals_in_four_settings() -> None:
+def test_the_letter_has_the_draws_of_its_rivals_in_three_settings() -> None:
     runs = THE_LETTER.needs(make_scope("small")).accuracy
     letter, others = (
         [run for run in runs if (str(run.variant) in LETTER) == is_letter]
@@ -152,7 +165,8 @@ def test_the_letter_has_the_draws_of_its_rivals_in_four_settings() -> None:
     for own in (letter, others):
         assert {run.seed for run in own} == {9100, 9101, 9102}
         assert {run.dataset for run in own} == {"cora", "citeseer"}
-        assert len({str(run.noise) for run in own}) == 4
+        assert len({str(run.noise) for run in own}) == 3
+    assert len({str(run.noise) for run in THE_LETTER.runs(make_scope("full"))}) == 4
     notes = THE_LETTER.compare(make_scope("small"), results_of(Needs())).notes
     assert notes[0] == "Budget small: 3 draws (seeds 9100, 9101, 9102)."
     assert {run.seed for run in THE_LETTER.runs(make_scope("small", seeds="3,5"))} == {3, 5}

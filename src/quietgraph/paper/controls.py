@@ -15,6 +15,7 @@ CONTROLS: Final = {
     "class-prior": "class-prior adjustment",
     "both-sets": "taught by training and validation labels",
 }
+_PLAIN: Final = ("gcn", "s2gc", *PAPER, "quiet")  # as they are, at `small`
 _METHODS: Final = Extent(("gcn", "gcl-lrr"), EVERY_METHOD, EVERY_METHOD)
 _NOISES: Final = Extent(("symmetric:0.4",), *(("none", "symmetric:0.4", "asymmetric:0.4"),) * 2)
 
@@ -49,8 +50,14 @@ class ControlTable:
         return tuple(found for run in plain if (found := self.run(control, run)) is not None)
 
     def needs(self, scope: Scope) -> Needs:
-        """Return what has to be run."""
+        """Return what has to be run.
+
+        At `small` most methods have runs without control in the classification table alone, on
+        other draws; where they were run on these draws, too, they are shown.
+        """
         every = [run for control in CONTROLS for run in self.runs(control, scope)]
+        if scope.budget == "small":
+            every = [run for run in every if _is_controlled(run) or str(run.variant) in _PLAIN]
         return Needs(accuracy=scope.can_run(every))
 
     def compare(self, scope: Scope, results: Results) -> Comparison:
@@ -80,6 +87,10 @@ class ControlTable:
 
 def _cell(ours: Summary, scope: Scope, dataset: str) -> Cell:
     return Cell(ours.number, words=scope.absent(dataset) if ours is ABSENT else ours.words)
+
+
+def _is_controlled(run: Run) -> bool:
+    return run.split == BOTH_SETS or run.variant.is_controlled
 
 
 def _own(scope: Scope) -> Scope:
