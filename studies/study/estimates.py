@@ -8,7 +8,7 @@ import pandas as pd
 from quietgraph.bench.costs import Costs, make_plan
 from quietgraph.bench.protocol import Run
 from study.blocks import block
-from study.records import runs
+from study.records import RESULTS, runs
 from study.words import fixed, graph, listed, markdown
 
 _GRAPHS: Final = (
@@ -17,35 +17,46 @@ _GRAPHS: Final = (
     ("texas",),
     ("chameleon",),
 )
+_GRID: Final = ("paper-cora", "paper-citeseer")
+_FAMILIES: Final = ("paper-", "real-", "controls-", "fresh-9100", "quiet-9100", "letter-9100")
+_JOBS: Final = 2
 _CACHE: Final = "embeddings"  # that runs of a draw share; nothing is read or written
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A command of the study, and which runs it left.
+    """A command of the study with two runs at a time on Cora and CiteSeer.
 
     Attributes:
         words: What was run.
-        files: Of results/ that hold its runs.
-        known: Files that its store held when it began.
         first: When it began (UTC).
         last: When it ended.
-        jobs: Runs at a time.
     """
 
     words: str
-    files: tuple[str, ...]
-    known: tuple[str, ...]
     first: str
     last: str
-    jobs: int = 2
 
     def parts(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return the runs that were finished before it began, and its own."""
-        own = runs(*self.files)
-        own = own[(own["started"] >= self.first) & (own["started"] < self.last)]
-        known = runs(*self.known)
-        return known[known["started"] < self.first], own
+        stored, grid = runs(*_stored()), runs(*_GRID)
+        own = grid[(grid["started"] >= self.first) & (grid["started"] < self.last)]
+        return stored[stored["started"] < self.first], own
+
+
+_SWEEPS: Final = (Sweep("eleven methods", "2026-11-18T20:02:39", "2026-11-18T21:00:01"),)
+
+
+@block
+def sweeps() -> str:
+    """Return what commands expected when they began, and what they took by the clock."""
+    rows = []
+    for sweep in _SWEEPS:
+        known, own = sweep.parts()
+        seconds = expected(known, own, jobs=_JOBS), by_the_clock(own)
+        off = f"{fixed(100 * (seconds[0] / seconds[1] - 1), 0, signed=True)} %"
+        rows.append([sweep.words, f"{len(own):,}", *(fixed(one / 60) for one in seconds), off])
+    return markdown(["run", "runs", "expected, min", "taken, min", "off by"], rows)
 
 
 @block
@@ -65,6 +76,12 @@ def estimates() -> str:
             rows.append([listed([graph(name) for name in names]), *counts, *figures])
     heads = ["grid", "finished runs", "missing runs", "expected, min", "taken, min"]
     return markdown(heads, rows)
+
+
+def _stored() -> list[str]:
+    """Return the files that the store of the study begins with (docs/paper.md)."""
+    names = sorted(path.stem for path in RESULTS.glob("*.csv"))
+    return [name for name in names if name.startswith(_FAMILIES)]
 
 
 def expected(known: pd.DataFrame, later: pd.DataFrame, *, jobs: int = 1) -> float:
