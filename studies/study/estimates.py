@@ -44,7 +44,10 @@ class Sweep:
         return stored[stored["started"] < self.first], own
 
 
-_SWEEPS: Final = (Sweep("eleven methods", "2026-11-18T20:02:39", "2026-11-18T21:00:01"),)
+_SWEEPS: Final = (
+    Sweep("eleven methods", "2026-11-18T20:02:39", "2026-11-18T21:00:01"),
+    Sweep("`tedgcn`", "2026-11-18T21:00:01", "2026-11-18T21:17:29"),
+)
 
 
 @block
