@@ -47,6 +47,9 @@ class Sweep:
 _SWEEPS: Final = (
     Sweep("eleven methods", "2026-11-18T20:02:39", "2026-11-18T21:00:01"),
     Sweep("`tedgcn`", "2026-11-18T21:00:01", "2026-11-18T21:17:29"),
+    Sweep(
+        "`sel-cl`, `jo-src`, `grand-plus`, `merit`", "2026-11-18T21:25:41", "2026-11-18T22:27:40"
+    ),
 )
 
 
