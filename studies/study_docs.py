@@ -27,6 +27,7 @@ from study import (  # noqa: F401
     real_labels,
     record_page,
     scale_sentences,
+    theory_page,
     trust,
     trust_sentences,
 )

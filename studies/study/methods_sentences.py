@@ -8,7 +8,7 @@ from study.annotators import budget_draws
 from study.blocks import block
 from study.fresh import PAIR, PAPER
 from study.records import mark_read, one_a_draw, printed, read_all, runs, some, table
-from study.words import fixed, graph, listed, mean_std, span
+from study.words import fixed, graph, listed, mean_std
 
 _ALL_METHODS: Final = ("paper-digits", "paper-texas", "paper-cora")
 _CLEAN_AND_NOISY: Final = ("none", "symmetric:0.4")
@@ -138,19 +138,6 @@ def complexity_of(dataset: str) -> str:
     frame = some(runs("study-theory"), dataset=dataset, noise="symmetric:0.4", method=PAPER[1])
     plain, own = (fixed(frame[name].mean(), 2) for name in ("KC of plain F", "KC"))
     return f"{plain} and its classified features {own} (n = {len(frame)})"
-
-
-@block
-def complexity_factors() -> str:
-    """Return how many times lower the complexity of GCL-LR-Attention is than the next, by graph."""
-    heads, rows = printed("bound-terms")
-    frame = pd.DataFrame(rows, columns=heads)
-    frame["KC"] = [float(cell.split()[0]) for cell in frame["KC"]]
-    factors = []
-    for _, part in frame.groupby("dataset"):
-        is_own = part["method"] == PAPER[1]
-        factors.append(part["KC"][~is_own].min() / part["KC"][is_own].item())
-    return span(factors, 1)
 
 
 @block
