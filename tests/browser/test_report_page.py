@@ -550,3 +550,19 @@ def test_a_graph_of_20000_nodes_opens(browser: Page, tmp_path: Path) -> None:
     assert len(browser.column("node")) == 25
     assert re.search(r"25 of \d,\d{3}$", browser.the("#shown").text)
     assert browser.leave() == []
+
+
+def test_a_desk_of_1280_pixels_shows_all_columns_where_the_truth_is_known(
+    browser: Page, tmp_path: Path
+) -> None:
+    browser.open(write_run(large_run(1_000), tmp_path / "run") / "report.html")
+    size = {"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    script = (
+        "const box = document.querySelector('.rows'); return [box.scrollWidth, box.clientWidth]"
+    )
+    needed, there = browser.driver.execute_script(script)
+    browser.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert "yes" in browser.column("wrong"), "the run has the widest set of columns"
+    assert needed <= there
+    assert browser.leave() == []
