@@ -11,7 +11,10 @@ import sys
 from pathlib import Path
 
 from study import (  # noqa: F401
+    ablation,
+    anchor,
     annotators,
+    bars,
     benchmark_sentences,
     estimates,
     findings,
@@ -26,6 +29,7 @@ from study import (  # noqa: F401
     quiet_beside,
     real_labels,
     record_page,
+    review_gains,
     scale_sentences,
     theory_page,
     trust,

@@ -10,6 +10,7 @@ from quietgraph.report.benchmark_figures import critical_difference_diagram, noi
 from quietgraph.report.svg import to_svg
 from study.grid import INFORMATIVE, PAPER, RANKED, grid
 from study.records import ROOT, some
+from study.review_gains import review_curves
 
 _IMAGES = ROOT / "docs" / "images"
 _CURVES = ("gcn", "grand-plus", "merit", "sel-cl", *PAPER)
@@ -39,4 +40,5 @@ def _curves() -> Figure:
 _FIGURES: dict[str, Callable[[], Figure]] = {
     "study-ranks.svg": _ranks,
     "study-curves.svg": _curves,
+    "correction-curve.svg": review_curves,
 }

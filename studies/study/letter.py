@@ -29,10 +29,10 @@ def letter_runs(*, searched: bool = False) -> pd.DataFrame:
 @block
 def letter_table() -> str:
     """Return the letter of the paper beside a GCN and the defaults on the same draws."""
-    letter = letter_runs()
+    letter, searched = letter_runs(), letter_runs(searched=True)
     others = some(runs("fresh-8000", "fresh-9100"), method=("gcn", *PAPER), split="default")
     others = others.merge(letter[_PLACE].drop_duplicates(), on=_PLACE)
-    frame = pd.concat([letter, letter_runs(searched=True), others])
+    frame = pd.concat([letter, searched, others])
     letters = [f"{kind}{name}" for kind in (_LETTER, _SEARCHED) for name in PAPER]
     names = ("gcn", *letters, *PAPER)
     rows = []
@@ -42,7 +42,8 @@ def letter_table() -> str:
             texts = [mean_std(cell[cell["method"] == name]["test_accuracy"]) for name in names]
             rows.append([f"{graph(dataset)}, {setting(noise)}", *texts])
     heads = ["", *map(_head, names)]
-    words = f"{draws(letter).capitalize()}. {old_words(frame)}".strip()
+    found = dict.fromkeys([draws(letter), draws(searched)])
+    words = f"{'; searched: '.join(found).capitalize()}. {old_words(frame)}".strip()
     return f"{markdown(heads, rows)}\n\n{words}"
 
 

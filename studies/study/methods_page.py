@@ -5,7 +5,7 @@ import pandas as pd
 from quietgraph.bench.statistics import against
 from study.blocks import block
 from study.fresh import PAPER, SETTINGS
-from study.records import RESULTS, old_words, read_all, runs, some, table
+from study.records import old_words, read_all, runs, some, table
 from study.words import draws, fixed, graph, markdown, mean_std, span
 
 _STAGES = {
@@ -126,43 +126,24 @@ def rivals(before: str, after: str) -> str:
 
 
 @block
-def rivals_published(file: str) -> str:
-    """Return rivals as they are beside published settings that are not their defaults."""
-    if not (RESULTS / f"{file}.csv").exists():
-        return "Not run yet."
+def variants(file: str) -> str:
+    """Return methods as they are beside settings that are not their defaults."""
     frame = runs(file)
     tried = sorted(name for name in set(frame["method"]) if ":" in name)
     rows = []
     for variant in tried:
-        pair = some(frame, method=(variant.partition(":")[0], variant))
-        for dataset, own in pair.groupby("dataset"):
-            cells = [some(own, method=name) for name in (variant.partition(":")[0], variant)]
+        for dataset in sorted(set(some(frame, method=variant)["dataset"])):
+            pair = (variant.partition(":")[0], variant)
+            own = some(frame, dataset=dataset, method=pair)
+            cells = [some(own, method=name) for name in pair]
             noises = tuple(noise for noise in SETTINGS if noise in set(own["noise"]))
             took = [str(round(cell.groupby("seed")["seconds"].max().median())) for cell in cells]
             means = [_means(cell, noises) for cell in cells]
             n = span([count for cell in cells for count in cell.groupby("noise").size()])
-            rows.append([f"`{variant}`", graph(str(dataset)), *means, n, " / ".join(took)])
-    heads = ["published setting", "graph", "default", "published", "n", "seconds of both"]
+            rows.append([f"`{variant}`", graph(dataset), *means, n, " / ".join(took)])
+    heads = ["setting", "graph", "default", "with it", "n", "seconds of both"]
     words = f"{draws(frame).capitalize()}; clean / symmetric 40 %."
     return f"{markdown(heads, rows, names=2)}\n\n{words} {old_words(frame)}".strip()
-
-
-@block
-def bar_now(method: str) -> str:
-    """Return today's accuracy of a method on Cora, clean / symmetric 40 %, beside a GCN's."""
-    frame = runs("paper-cora", "rivals-9110", is_current=True)
-    own = some(frame, dataset="cora", noise=SETTINGS[:2], method=method, split="default")
-    cells = [some(own, noise=noise) for noise in SETTINGS[:2]]
-    words = [f"{' / '.join(mean_std(cell['test_accuracy']) for cell in cells)}, {draws(own)}"]
-    pair = frame[frame["method"].isin((method, "gcn"))]
-    wide = some(pair, dataset="cora", noise=SETTINGS[:2]).pivot_table(
-        "test_accuracy", ["noise", "seed"], "method"
-    )
-    leads = 100 * (wide[method] - wide["gcn"]).dropna()
-    if len(leads):
-        parts = [fixed(leads[noise].mean(), signed=True) for noise in SETTINGS[:2]]
-        words.append(f"{' / '.join(parts)} over `gcn` (n = {len(leads) // 2})")
-    return "; ".join(words)
 
 
 _PAIR = ("cora", "citeseer")

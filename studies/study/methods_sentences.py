@@ -6,19 +6,13 @@ import pandas as pd
 
 from study.annotators import budget_draws
 from study.blocks import block
-from study.fresh import PAIR, PAPER
+from study.fresh import PAPER
+from study.grid import grid
 from study.records import mark_read, one_a_draw, printed, read_all, runs, some, table
 from study.words import fixed, graph, listed, mean_std
 
 _ALL_METHODS: Final = ("paper-digits", "paper-texas", "paper-cora")
 _CLEAN_AND_NOISY: Final = ("none", "symmetric:0.4")
-
-
-@block
-def mean_of(file: str, method: str, dataset: str, noise: str) -> str:
-    """Return the mean accuracy of one cell of a file in percent, and its number of draws."""
-    cell = some(runs(file), method=method, dataset=dataset, noise=noise)["test_accuracy"]
-    return f"{fixed(100 * cell.mean())} (n = {len(cell)})"
 
 
 @block
@@ -28,37 +22,10 @@ def below_published(*pairs: str) -> str:
     Args:
         pairs: A method, its published figure, the next method and so on.
     """
-    frame = some(runs("methods"), dataset="cora", noise="none")
+    frame = some(grid(), dataset="cora", noise="none")
     means = 100 * frame.groupby("method")["test_accuracy"].mean()
     known = zip(pairs[::2], pairs[1::2], strict=True)
     return fixed(max(float(figure) - means[name] for name, figure in known))
-
-
-@block
-def bars_after(method: str, clean: str, lead: str) -> str:
-    """Return whether a corrected method reaches its bars on Cora today.
-
-    Args:
-        method: Its name.
-        clean: Bar of its accuracy on clean labels, in percent.
-        lead: Bar of its lead over a GCN at symmetric 40 %, in points.
-    """
-    frame = some(runs("paper-cora", "rivals-9110", is_current=True), dataset="cora")
-    frame = some(frame, method=(method, "gcn"), split="default")
-    wide = 100 * frame.pivot_table("test_accuracy", ["noise", "seed"], "method")
-    own, leads = wide[method], (wide[method] - wide["gcn"]).dropna()
-    return (
-        f"{bar_words(own.loc['none'], clean)} on clean labels, and its lead under noise "
-        f"{bar_words(leads.loc['symmetric:0.4'], lead)} points"
-    )
-
-
-def bar_words(values: "pd.Series[float]", bar: str) -> str:
-    """Return `reaches the bar of 80`, and where a mean is within its standard error of the bar."""
-    gap, error = values.mean() - float(bar), values.std() / len(values) ** 0.5
-    word = "reaches" if gap >= 0 else "misses"
-    chance = " (by less than the standard error)" if abs(gap) < error else ""
-    return f"{word}{chance} the bar of {bar}"
 
 
 @block
@@ -101,38 +68,6 @@ def stage_gain(form: str, than: str, noise: str, *datasets: str) -> str:
 
 
 @block
-def step_up(step: str, name: str) -> str:
-    """Return what a step of the ablation gains on Cora and on CiteSeer.
-
-    Args:
-        step: The word after the plus.
-        name: Of the tables, after the graph.
-    """
-    return listed([_ablation(dataset, name, f"+ {step}")[-1] for dataset in PAIR])
-
-
-@block
-def step_means(step: str, name: str) -> str:
-    """Return the means over the columns of the ablation after a step, Cora / CiteSeer."""
-    return " / ".join(_ablation(dataset, name, step)[-2] for dataset in PAIR)
-
-
-@block
-def chain_gain(name: str, *noises: str) -> str:
-    """Return what all steps of the ablation together gain over contrast alone, by noise."""
-    parts = []
-    for dataset in PAIR:
-        heads, rows = printed(f"ablation-{dataset}-{name}")
-        ends = [
-            [float(row[heads.index(noise)].split()[0]) for row in (rows[0], rows[-1])]
-            for noise in noises
-        ]
-        gains = [fixed(last - first, signed=True) for first, last in ends]
-        parts.append(f"{listed(gains)} on {graph(dataset)}")
-    return listed(parts)
-
-
-@block
 def complexity_of(dataset: str) -> str:
     """Return kernel complexities of GCL-LR-Attention: plain F and the features it classifies."""
     frame = some(runs("study-theory"), dataset=dataset, noise="symmetric:0.4", method=PAPER[1])
@@ -161,9 +96,3 @@ def install_share() -> str:
     installed = ("torch, CPU build", "quietgraph with its other dependencies")
     part = sum(float(seconds[step]) for step in installed) / float(seconds["all of it"])
     return f"{fixed(100 * part, 0)} %"
-
-
-def _ablation(dataset: str, name: str, step: str) -> list[str]:
-    """Return the row of a step in a table of the ablation."""
-    _, rows = printed(f"ablation-{dataset}-{name}")
-    return next(row for row in rows if row[0].startswith(step))

@@ -3,18 +3,14 @@
 import pandas as pd
 
 from study.blocks import block
-from study.records import old_words, runs, table
+from study.records import old_words, runs
 from study.words import fixed, listed, markdown, mean_std
 
 
 def real_runs() -> pd.DataFrame:
-    """Return the runs on the labels of GPT-3.5; earlier ones of methods that lack stay, as old."""
-    new = runs("real-8000")
-    new = new[new["noise"].str.startswith("labels:")]
-    earlier = table("quiet-gpt35").assign(old=True, started="")
-    lacking = earlier[~earlier["method"].isin(set(new["method"]))]
-    columns = ["method", "seed", "test_accuracy", "validation_accuracy", "old"]
-    return pd.concat([new[columns], lacking[columns]], ignore_index=True)
+    """Return the runs on the labels of GPT-3.5."""
+    found = runs("real-8000")
+    return found[found["noise"].str.startswith("labels:")]
 
 
 @block

@@ -9,13 +9,18 @@ from typing import Final
 
 from study.blocks import block
 from study.records import printed
-from study.words import fixed, listed, span
+from study.words import fixed, listed, markdown, span
 
 _MB: Final = 2**20  # bytes, as the benchmarks count
 _NUMBER: Final = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?(?<!,)")
 _AGAINST: Final = "against"
 _COMMAND: Final = "gcl-lr-attention"  # the method whose whole commands were run at four sizes
 _LARGEST: Final = 10_000_000  # nodes of scale-ten-million
+_EPOCHS: Final = {  # graphs of epoch.csv
+    "cora": "Cora",
+    "pubmed": "PubMed",
+    "generated": "200,000 nodes, 1,000,000 edges",
+}
 _GENERATED: Final = 200_000 * 256 * 4  # bytes of one matrix of the largest graph of epoch.py
 
 
@@ -125,6 +130,29 @@ def matrices_held() -> str:
     """Return how many matrices [nodes, 256] an epoch on the largest graph holds beside it."""
     (megabytes,) = numbers_of("epoch", "extra memory MB", ("generated", "ours"))
     return fixed(megabytes * _MB / _GENERATED, 0)
+
+
+@block
+def epoch_bars() -> str:
+    """Return what was asked of an epoch, and how it stands to the other ways on each graph."""
+    asked = {
+        "at most 1.6 x the floor": "floor",
+        "at least 3 x faster than PyG's layers, on the largest": "pyg",
+        "at least 10 x faster than the dense paper": "dense",
+    }
+    rows = [
+        [words, *(_epoch_ratio(way, place) for place in _EPOCHS)] for words, way in asked.items()
+    ]
+    return markdown(["bar", *_EPOCHS.values()], rows)
+
+
+def _epoch_ratio(way: str, place: str) -> str:
+    """Return an epoch beside the floor, or how many times as long as ours another way takes."""
+    found = {line["way"]: line["seconds per epoch"] for line in lines_of("epoch", (place,))}
+    if way not in found:
+        return "does not fit"
+    own, other = number(found["ours"]), number(found[way])
+    return fixed(own / other, 2) if way == "floor" else fixed(other / own)
 
 
 def exponent(seconds: dict[int, float]) -> float:

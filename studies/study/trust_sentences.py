@@ -7,7 +7,7 @@ import pandas as pd
 from study.blocks import block
 from study.records import some, table
 from study.trust import LOGISTIC, better_score, study_cells, study_rows
-from study.words import fixed, graph, listed, setting, span
+from study.words import fixed, graph, listed, markdown, setting, span
 
 
 @block
@@ -63,13 +63,17 @@ def wrong_under(file: str, noise: str) -> str:
 
 @block
 def warnings_given(file: str) -> str:
-    """Return in how many draws a warning was given, by noise setting."""
+    """Return in how many draws a warning was given, by noise setting and graph."""
     named = {"labels": "labels of GPT-3.5", "clean": "no noise"}
-    words = []
-    for noise, own in table(file).groupby("noise", sort=False):
+    frame = table(file)
+    graphs = list(frame["dataset"].unique())
+    rows = []
+    for noise, part in frame.groupby("noise", sort=False):
+        cells = [part[part["dataset"] == name]["warned"] for name in graphs]
+        counts = [f"{int(own.sum())} of {len(own)}" if len(own) else "" for own in cells]
         name = setting(str(noise))
-        words.append(f"{int(own['warned'].sum())} of {len(own)} with {named.get(name, name)}")
-    return listed(words)
+        rows.append([named.get(name, name), *counts])
+    return markdown(["draws in which it warned", *(graph(name) for name in graphs)], rows)
 
 
 @block

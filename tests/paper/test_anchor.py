@@ -5,23 +5,21 @@ come. A deviation means that our splits, noise or training are not what others m
 """
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
+from paths import ROOT
 from quietgraph.bench.engines.local import LocalEngine
 from quietgraph.bench.grid import Grid
 from quietgraph.bench.runner import run_sweep
 from quietgraph.bench.statistics import summarise
 from quietgraph.bench.store import Store
 
-VARIANT = "gcn:feature_norm=none"
-NOISES = ("none", "symmetric:0.3", "symmetric:0.4", "asymmetric:0.3", "asymmetric:0.4")
-PUBLISHED = {  # mean, standard deviation, in percent
-    "cora": ((80.7, 0.5), (71.1, 4.4), (67.9, 3.7), (65.4, 5.5), (54.0, 3.5)),
-    "citeseer": ((69.0, 0.7), (55.1, 3.1), (48.9, 4.6), (53.7, 5.0), (43.5, 4.9)),
-    "pubmed": ((78.7, 0.5), (66.5, 6.2), (57.9, 5.0), (62.9, 5.5), (55.7, 9.6)),
-}
+sys.path.insert(0, str(ROOT / "studies"))
+
+from study.anchor import NOISES, PUBLISHED, VARIANT
 
 pytestmark = [
     pytest.mark.slow,

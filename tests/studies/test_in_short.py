@@ -60,8 +60,9 @@ def test_the_complexity_of_classified_features_is_never_given_as_that_of_plain_f
     assert said.endswith("(n = 1, in part old)")
 
 
-def test_published_settings_stand_beside_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert methods_page.rivals_published("no-such-file") == "Not run yet."
+def test_settings_stand_beside_the_default_on_the_graphs_of_both(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     rows = [
         ("merit", 1, 0.80, 20.0),
         ("merit", 2, 0.82, 22.0),
@@ -70,8 +71,11 @@ def test_published_settings_stand_beside_the_default(monkeypatch: pytest.MonkeyP
     ]
     frame = pd.DataFrame(rows, columns=["method", "seed", "test_accuracy", "seconds"])
     frame = frame.assign(dataset="cora", noise="none", split="default", old=False)
-    monkeypatch.setattr(methods_page, "runs", lambda name: frame)
-    said = methods_page.rivals_published("letter-9100")
+    elsewhere = frame[frame["method"] == "merit"].assign(dataset="pubmed")
+    both = pd.concat([frame, elsewhere])
+    monkeypatch.setattr(methods_page, "runs", lambda name: both)
+    said = methods_page.variants("rivals-development-0")
+    assert "PubMed" not in said, "the setting was not run there"
     assert "| `merit:dim=512` | Cora | 81.0 | 84.0 | 2 | 21 / 305 |" in said
     assert said.endswith("Draws 1-2 (n = 2); clean / symmetric 40 %.")
 

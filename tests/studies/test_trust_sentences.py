@@ -66,8 +66,9 @@ def _graphs() -> pd.DataFrame:
 
 
 def _warned() -> pd.DataFrame:
-    rows = [("labels:a.csv", 0.33, 1), ("labels:a.csv", 0.33, 1), ("none", 0.0, 0)]
-    return pd.DataFrame(rows, columns=["noise", "wrong", "warned"])
+    rows = [("cora", "labels:a.csv", 0.33, 1), ("cora", "labels:a.csv", 0.33, 1)]
+    rows += [("cora", "none", 0.0, 0), ("citeseer", "none", 0.0, 1)]
+    return pd.DataFrame(rows, columns=["dataset", "noise", "wrong", "warned"])
 
 
 def test_figures_of_one_cell(tables: None) -> None:
@@ -95,7 +96,10 @@ def test_figures_of_generated_graphs_and_warnings(tables: None) -> None:
     words = "40 % noise, a homophily of 0.07 to 0.27 and 102 to 204 labels"
     assert condemned_graphs("graphs") == words
     assert wrong_under("warned", "labels:a.csv") == "33 %"
-    assert warnings_given("warned") == "2 of 2 with labels of GPT-3.5 and 0 of 1 with no noise"
+    assert warnings_given("warned").splitlines()[2:] == [
+        "| labels of GPT-3.5 | 2 of 2 |  |",
+        "| no noise | 0 of 1 | 1 of 1 |",
+    ]
 
 
 def test_an_accuracy_is_known_less_well_with_few_classes() -> None:

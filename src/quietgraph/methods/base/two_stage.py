@@ -33,7 +33,7 @@ class Decision:
 
 def fit_two_stages(method: "Estimator", task: Task) -> Fitted:
     """Return what `_decide` makes of the embeddings of `_embed`."""
-    embedded = _embed_cached(method, task.graph, task.seed).to(task.labels.device)
+    embedded = embed_cached(method, task.graph, task.seed).to(task.labels.device)
     keep_first_stage(embedded)
     # Draws of the second stage must not depend on whether the first one was cached.
     torch.manual_seed(derive_seed(task.seed, "decide"))
@@ -54,7 +54,8 @@ def stage_parameters(method: "Estimator") -> Settings:
     return {"stage": method.first_stage, **own}
 
 
-def _embed_cached(method: "Estimator", graph: Graph, seed: int) -> Embedded:
+def embed_cached(method: "Estimator", graph: Graph, seed: int) -> Embedded:
+    """Return the first stage of a method, from the cache in use where it holds it."""
     cache = active_cache()
     if cache is None:
         return method._embed(graph, seed)
