@@ -60,6 +60,21 @@ def test_seconds_of_a_busy_machine_count_as_those_of_its_processor() -> None:
     assert older.seconds(run_of(seed=1), learns=True) == pytest.approx(30)
 
 
+def test_runs_without_processor_seconds_count_where_there_are_no_others() -> None:
+    older = [record_of(run_of(seed=seed), seconds=30.0) for seed in range(3)]
+    newer = record_of(run_of(seed=3), seconds=30.0, seconds_processor=10.0)
+    both = Costs.of(records_frame([*older, newer]), cache=None)
+    assert both.seconds(run_of(seed=4), learns=True) == pytest.approx(10)
+    elsewhere = record_of(run_of("s2gc"), seconds=2.0)
+    apart = Costs.of(records_frame([elsewhere, newer]), cache=None)
+    assert apart.seconds(run_of("s2gc", seed=4), learns=True) == pytest.approx(2)
+
+
+def test_one_run_that_was_held_up_does_not_count() -> None:
+    finished = [(run_of(seed=seed), 900.0 if seed == 5 else 1.0) for seed in range(10)]
+    assert costs_of(*finished).seconds(run_of(seed=30), learns=True) == pytest.approx(1)
+
+
 def test_embeddings_are_paid_for_once_a_draw() -> None:
     known = costs_of(*((run_of(TWO_STAGE, noise), s) for noise, s in NOISES.items()))
     runs = [run_of(TWO_STAGE, noise, seed) for seed in (1, 2) for noise in NOISES]

@@ -30,7 +30,7 @@ _START_SECONDS: Final = 4.0  # until a worker process has loaded its libraries
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """Mean seconds of finished runs.
+    """Median seconds of finished runs: one that was held up by other work does not count.
 
     Attributes:
         fits: By (dataset, variant, noise) and by (dataset, variant): a fit whose embeddings are
@@ -60,7 +60,7 @@ class Costs:
         for seconds, cell in [*alone, *later]:
             fits.setdefault(cell, []).append(seconds)
             fits.setdefault(cell[:2], []).append(seconds)
-        known = {cell: _mean(values) for cell, values in fits.items()}
+        known = {cell: _median(values) for cell, values in fits.items()}
         learned: dict[_Cell, list[float]] = {}
         for group, (seconds, cell) in longest.items():
             after = known.get(cell, known.get(cell[:2], _SECOND_STAGE))
@@ -73,7 +73,7 @@ class Costs:
             for place, ratio in found:
                 ratios.setdefault(place, []).append(ratio)
         pace = float(np.median(latest)) if len(latest) >= _PACE_RUNS[0] else 1.0
-        embeddings = {cell: _mean(values) for cell, values in learned.items()}
+        embeddings = {cell: _median(values) for cell, values in learned.items()}
         return cls(known, embeddings, ratios, pace)
 
     def knows(self, run: Run) -> bool:
@@ -198,10 +198,9 @@ def _grouped(
     frame: pd.DataFrame, cache: str | None
 ) -> tuple[dict[Group, list[_Finished]], list[_Finished]]:
     """Return finished runs that share embeddings, by group, and the others; oldest first."""
-    done = frame[frame["status"] == "done"].sort_values("started")
+    done = _with_processor_seconds(frame[frame["status"] == "done"].sort_values("started"))
     # Less than the seconds if the machine was busy with other work; more, if there were threads.
-    processor = done.get("seconds_processor", done["seconds"])
-    taken = np.fmin(done["seconds"], processor).tolist()
+    taken = np.fmin(done["seconds"], done["seconds_processor"]).tolist()
     columns = (done[name].tolist() for name in ("dataset", "method", "noise", "seed"))
     groups: dict[Group, list[_Finished]] = {}
     alone: list[_Finished] = []
@@ -210,6 +209,17 @@ def _grouped(
         found = alone if group is None else groups.setdefault(group, [])
         found.append((seconds, (dataset, method, noise)))
     return groups, alone
+
+
+def _with_processor_seconds(done: pd.DataFrame) -> pd.DataFrame:
+    """Return finished runs without those that lack processor seconds where others have them.
+
+    Runs of earlier versions lack them, and may have been held up by other work.
+    """
+    if "seconds_processor" not in done:
+        return done.assign(seconds_processor=np.nan)
+    cell, has = [done["dataset"], done["method"]], done["seconds_processor"].notna()
+    return done[has | ~has.groupby(cell).transform("any")]
 
 
 def _stored_group(
@@ -250,6 +260,5 @@ def _stored_rough(dataset: str, variant: str) -> float:
         return 0.0
 
 
-def _mean(values: list[float]) -> float:
-    latest = values[-_LATEST:]
-    return sum(latest) / len(latest)
+def _median(values: list[float]) -> float:
+    return float(np.median(values[-_LATEST:]))

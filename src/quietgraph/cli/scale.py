@@ -1,6 +1,7 @@
 """How large a fit is done: in partitions, by several processes, with checkpoints."""
 
 import os
+import signal
 import sys
 import tempfile
 import warnings
@@ -189,6 +190,8 @@ def work(arguments: list[str], threads: int) -> int:
         if code not in {0, 2}:
             raise
         return code
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # only to end is left, and its parent may die
     return 0
 
 
