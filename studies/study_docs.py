@@ -16,6 +16,7 @@ from study import (  # noqa: F401
     annotators,
     bars,
     benchmark_sentences,
+    class_orders,
     estimates,
     findings,
     fresh,

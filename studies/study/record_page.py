@@ -43,12 +43,18 @@ def printed_cell(name: str, column: str, *row: str) -> str:
 @block
 def record_methods() -> str:
     """Return since when each method answers as it does today."""
-    rows = [
-        [f"`{name}`", facts["since"].replace("T", " ")[:16], facts["why"]]
-        for name, facts in sorted(manifest()["methods"].items())
-        if facts["since"]
-    ]
+    rows = []
+    for name, facts in sorted(manifest()["methods"].items()):
+        if facts["since"]:
+            rows.append([f"`{name}`", _minute(facts["since"]), facts["why"]])
+        if "splits" in facts:
+            words = f"{facts['splits_why']} ({', '.join(facts['splits'])} alone)"
+            rows.append([f"`{name}`", _minute(max(facts["splits"].values())), words])
     return markdown(["method", "since (UTC)", "what changed"], rows, names=3)
+
+
+def _minute(moment: str) -> str:
+    return moment.replace("T", " ")[:16]
 
 
 @block

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -21,9 +22,9 @@ _read: set[str] = set()  # files of which a block has asked
 
 
 @cache
-def manifest() -> dict[str, dict[str, dict[str, str]]]:
+def manifest() -> dict[str, dict[str, dict[str, Any]]]:
     """Return what results/manifest.json says of methods (`since`) and files."""
-    found: dict[str, dict[str, dict[str, str]]] = json.loads(
+    found: dict[str, dict[str, dict[str, Any]]] = json.loads(
         (RESULTS / "manifest.json").read_text(encoding="utf-8")
     )
     return found
@@ -98,11 +99,17 @@ def old_words(frame: pd.DataFrame) -> str:
     )
 
 
-def is_old(method: str, dataset: str, parameters: str, started: str) -> bool:
-    """Whether a run's method answers otherwise today: other parameters, or changed code."""
+def is_old(
+    method: str, dataset: str, parameters: str, started: str, split: str = "default"
+) -> bool:
+    """Whether a run's method answers otherwise today: other parameters, or changed code.
+
+    Code may have changed its answers on some splits alone (`splits` of the manifest).
+    """
     known, (name, *assignments) = manifest()["methods"], method.split(":")
     # A control of the benchmark, such as class_prior=adjusted, may have changed as well.
-    since = max(known.get(part, {}).get("since", "") for part in (name, *assignments))
+    facts = [known.get(part, {}) for part in (name, *assignments)]
+    since = max(each.get("splits", {}).get(split, each.get("since", "")) for each in facts)
     return started < since or not _has_current_parameters(dataset, method, parameters)
 
 
@@ -113,7 +120,7 @@ _has_current_parameters = cache(has_current_parameters)  # few variants have tho
 def read_all(name: str) -> pd.DataFrame:
     """Return every run of a file, finished or not, with a column `old`."""
     frame = records_frame(read_runs(RESULTS / f"{name}.csv"))
-    columns = (frame[column] for column in ("method", "dataset", "parameters", "started"))
+    columns = (frame[column] for column in ("method", "dataset", "parameters", "started", "split"))
     return frame.assign(old=[is_old(*row) for row in zip(*columns, strict=True)], file=name)
 
 

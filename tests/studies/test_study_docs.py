@@ -112,6 +112,10 @@ def test_a_run_is_old_where_its_method_has_changed(monkeypatch: pytest.MonkeyPat
         records.manifest()["methods"], row["method"].partition(":")[0], {"since": "2999"}
     )
     assert records.is_old(*told, row["started"])
+    part = {"since": "", "splits": {"train+validation": "2999"}}
+    monkeypatch.setitem(records.manifest()["methods"], row["method"].partition(":")[0], part)
+    assert not records.is_old(*told, row["started"])
+    assert records.is_old(*told, row["started"], "train+validation")
 
 
 def test_a_draw_that_was_run_twice_counts_once_as_of_today() -> None:

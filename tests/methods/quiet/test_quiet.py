@@ -230,18 +230,18 @@ def test_a_dense_graph_is_fitted_without_an_encoder_and_predicts_for_new_nodes()
     assert learned.history_
 
 
-@pytest.mark.parametrize(("homophily", "by_embeddings"), [(0.1, True), (0.8, False)])
+@pytest.mark.parametrize(("drawn_by", "by_embeddings"), [(5, True), (3, False)])
 def test_validation_labels_decide_on_embeddings_of_dense_graphs_whose_neighbours_differ(
-    homophily: float, by_embeddings: bool
+    drawn_by: int, by_embeddings: bool
 ) -> None:
-    draws = np.random.default_rng(3)
+    draws = np.random.default_rng(drawn_by)
     drawn = qg.block_model(
         300,
         num_classes=3,
         num_features=20,
         mean_degree=20,
         signal=0.05,
-        homophily=homophily,
+        homophily=0.8,
         generator=draws,
     )
     labels = np.where(draws.random(300) < 0.5, drawn.classes, -1)
@@ -313,6 +313,21 @@ def test_swapped_classes_are_permuted_back() -> None:
     assert list(orders) == ["wrong"]
     found = permuted({"wrong": wrong}, orders)["wrong, classes permuted"]
     torch.testing.assert_close(found.scores(features), right.scores(features))
+
+
+def test_few_validation_labels_do_not_rename_most_classes() -> None:
+    codes = torch.arange(120) % 4
+    order = torch.tensor([1, 2, 3, 0])
+    swap = torch.tensor([1, 0, 2, 3])
+    pool = {
+        name: Candidate("rows", torch.eye(4)[:, wrong], torch.zeros(4))
+        for name, wrong in (("all", order), ("two", swap))
+    }
+    features = {"rows": torch.nn.functional.one_hot(codes, 4).float()}
+    for few, found in ((True, ["two"]), (False, ["all", "two"])):
+        held_out = torch.arange(120) < (24 if few else 60)
+        task = Task(small_problem()[0].graph, codes, ~held_out, held_out, 4, seed=0)
+        assert list(class_permutations(pool, Evaluation(features, task))) == found
 
 
 def test_label_correction_helps_where_one_class_is_taken_for_another() -> None:

@@ -11,6 +11,7 @@ from quietgraph.methods.base.task import Task
 from quietgraph.methods.quiet.candidates import Pool, stacked_scores
 
 _ENOUGH: Final = 200  # validation nodes whose mean margin is that of all to a few percent
+_FEW: Final = 0.5  # validation labels beside training labels: too few to rename most classes
 
 
 class LabelledRows(dict[str, Tensor]):
@@ -102,13 +103,18 @@ def class_permutations(pool: Pool, evaluation: Evaluation) -> dict[str, Tensor]:
 
     Where half of the few training labels of a class are wrong, a candidate may swap two classes.
     The assignment problem is solved for each; only candidates whose order changes are returned.
+    Where few labels choose beside those that teach, an order in which most classes move is left
+    out: it agrees better by chance more often than because most training labels are wrong.
     """
-    labels, count = evaluation.labels, evaluation.task.num_classes
+    labels, task = evaluation.labels, evaluation.task
+    count = task.num_classes
+    few = len(labels) < _FEW * int(task.train.sum())
+    most = count // 2 if few else count
     orders = {}
     for name, predicted in evaluation.predicted(pool).items():
         agreeing = torch.bincount(labels * count + predicted, minlength=count * count)
         groups = linear_sum_assignment(-agreeing.reshape(count, count).cpu().numpy())[1]
-        if (groups != range(count)).any():
+        if 0 < (groups != range(count)).sum() <= most:
             orders[name] = torch.from_numpy(groups).to(labels.device)
     return orders
 
