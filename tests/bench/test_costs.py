@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from quietgraph.bench.costs import Costs, Plan, group_of, learned_groups, make_plan, rough_seconds
+from quietgraph.bench.costs import Costs, Plan, make_plan, rough_seconds
+from quietgraph.bench.embedding_groups import group_of, learned_groups
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.record import records_frame
 from quietgraph.methods import get_method
@@ -109,11 +110,27 @@ def test_two_workers_share_what_is_independent() -> None:
 
 
 def test_nothing_is_learned_where_the_cache_is_empty(tmp_path: Path) -> None:
-    run = Run.parse("sbm", TWO_STAGE, "none", 0, cache=str(tmp_path))
-    assert learned_groups([run], cache=str(tmp_path)) == set()
+    run, noisy = (
+        Run.parse("sbm", TWO_STAGE, noise, 0, cache=str(tmp_path))
+        for noise in ("none", "attribute:0.4")
+    )
+    assert learned_groups([noisy], [noisy], cache=str(tmp_path)) == set()
     (tmp_path / "a.safetensors").touch()
-    assert len(learned_groups([run], cache=str(tmp_path))) == 1
-    assert learned_groups([run], cache=None) == set()
+    assert learned_groups([noisy], [noisy], cache=str(tmp_path)) == {group_of(noisy)}
+    assert learned_groups([run], [run], cache=str(tmp_path)) == set(), "of others"
+    assert learned_groups([run], [run], cache=None) == set()
+
+
+def test_embeddings_that_another_command_left_are_not_paid_for(tmp_path: Path) -> None:
+    where = {"cache": str(tmp_path)}
+    Run.parse("sbm", TWO_STAGE, "symmetric:0.4", 0, **where).fit(
+        Run.parse("sbm", TWO_STAGE, "symmetric:0.4", 0, **where).observe()[0]
+    )
+    there, absent = (
+        Run.parse("sbm", TWO_STAGE, "none", seed, split="train+validation", **where)
+        for seed in (0, 1)
+    )
+    assert learned_groups([there, absent], [], cache=str(tmp_path)) == {group_of(there)}
 
 
 def test_a_run_of_labels_from_a_file_that_is_gone_still_tells_its_seconds() -> None:

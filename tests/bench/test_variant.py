@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 import quietgraph as qg
 from paths import ROOT
@@ -83,7 +84,16 @@ def stored_keys(path: Path) -> list[RunKey]:
     return [one.key for one in read_runs(path) if one.key.method.partition(":")[0] in METHODS]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "results").glob("*.csv")), ids=lambda p: p.stem)
+def result_files() -> list[ParameterSet]:
+    """Return the files of results; those with labels of a file need that file."""
+    files = sorted((ROOT / "results").glob("*.csv"))
+    return [
+        pytest.param(path, marks=[pytest.mark.data] if path.stem.startswith("real-") else ())
+        for path in files
+    ]
+
+
+@pytest.mark.parametrize("path", result_files(), ids=lambda path: path.stem)
 def test_stored_results_keep_their_keys(path: Path) -> None:
     """A run made of the texts of a stored one has its key, but for defaults changed since."""
     for key in stored_keys(path)[::20]:

@@ -1,23 +1,22 @@
 """What runs will cost, from finished ones; embeddings that another run leaves are counted apart."""
 
 import heapq
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from quietgraph.bench.grid import RunQueue, embedding_group
+from quietgraph.bench.embedding_groups import Group, group_of
+from quietgraph.bench.grid import RunQueue
 from quietgraph.bench.protocol import Run
 from quietgraph.data.datasets import DATASETS, describe
-from quietgraph.data.noise_setting import NoiseSetting, parse_noise
+from quietgraph.data.noise_setting import parse_noise
 from quietgraph.errors import InvalidParameterError, QuietgraphError, UnknownNameError
 from quietgraph.methods import get_method
 from quietgraph.params import parameters
 
-Group: TypeAlias = tuple[str, float, int]  # embeddings: what they depend on, attribute noise, seed
 _Cell: TypeAlias = tuple[str, ...]
 _Finished: TypeAlias = tuple[float, _Cell]  # seconds; dataset, variant, noise
 _LEAST_SHARE: Final = 0.1  # of the time that runs of a few epochs take all the same
@@ -154,25 +153,6 @@ def make_plan(runs: Iterable[Run], costs: Costs, *, learned: Collection[Group] =
         seconds, key=lambda run: (-seconds[run], run.dataset, str(run.variant), run.seed)
     )
     return Plan(tuple(ordered), seconds)
-
-
-def learned_groups(runs: Sequence[Run], *, cache: str | None) -> set[Group]:
-    """Return the embeddings that finished runs have left, unless their folder is empty."""
-    if cache is None or not has_files(cache):
-        return set()
-    return {group for run in runs if (group := group_of(run)) is not None}
-
-
-def has_files(folder: str) -> bool:
-    """Whether a folder is there and holds anything."""
-    path = Path(folder)
-    return path.is_dir() and any(path.iterdir())
-
-
-def group_of(run: Run) -> Group | None:
-    """Return what runs share whose embeddings are the same, None where none are kept."""
-    shared = embedding_group(replace(run, noise=NoiseSetting(), seed=0))
-    return None if shared is None else (shared, run.noise.attribute_rate, run.seed)
 
 
 def rough_seconds(run: Run) -> float:

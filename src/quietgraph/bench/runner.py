@@ -8,7 +8,8 @@ from typing import Protocol
 
 import pandas as pd
 
-from quietgraph.bench.costs import Costs, Plan, learned_groups, make_plan
+from quietgraph.bench.costs import Costs, Plan, make_plan
+from quietgraph.bench.embedding_groups import learned_groups
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.record import Record
 from quietgraph.bench.store import Store
@@ -73,7 +74,7 @@ def plan_sweep(runs: Sequence[Run], missing: Sequence[Run], finished: pd.DataFra
     """
     cache, waiting = (runs[0].cache if runs else None), set(missing)
     done = [run for run in runs if run not in waiting]
-    there = learned_groups(done, cache=cache)
+    there = learned_groups(missing, done, cache=cache)
     return make_plan(missing, Costs.of(finished, cache=cache), learned=there)
 
 

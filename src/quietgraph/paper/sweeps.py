@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from quietgraph.bench.costs import Costs, group_of
+from quietgraph.bench.costs import Costs
+from quietgraph.bench.embedding_groups import group_of
 from quietgraph.bench.engines.local import LocalEngine
 from quietgraph.bench.protocol import Run
 from quietgraph.bench.runner import Engine, Progress, plan_sweep, run_sweep

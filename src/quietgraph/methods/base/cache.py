@@ -52,6 +52,10 @@ class EmbeddingCache:
 
     folder: Path
 
+    def has(self, key: Mapping[str, object]) -> bool:
+        """Whether something is stored under a key, readable or not."""
+        return self._path(key).exists()
+
     def get(self, key: Mapping[str, object]) -> Embedded | None:
         """Return what was stored under a key; an unreadable file counts as absent."""
         found = self.get_tensors(key)

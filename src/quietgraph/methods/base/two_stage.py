@@ -54,17 +54,20 @@ def stage_parameters(method: "Estimator") -> Settings:
     return {"stage": method.first_stage, **own}
 
 
+def embedding_key(
+    method: "Estimator", graph: Graph, seed: int, *, threads: int
+) -> dict[str, object]:
+    """Return what the embeddings of a method depend on: sums round by the number of threads."""
+    own = method.first_stage_parameters() or {}
+    return {**own, "graph": graph.fingerprint, "seed": seed, "threads": threads}
+
+
 def embed_cached(method: "Estimator", graph: Graph, seed: int) -> Embedded:
     """Return the first stage of a method, from the cache in use where it holds it."""
     cache = active_cache()
     if cache is None:
         return method._embed(graph, seed)
-    key = {
-        **(method.first_stage_parameters() or {}),
-        "graph": graph.fingerprint,
-        "seed": seed,
-        "threads": torch.get_num_threads(),  # sums round differently with their number
-    }
+    key = embedding_key(method, graph, seed, threads=torch.get_num_threads())
     found = cache.get(key)
     if found is None:
         found = method._embed(graph, seed)

@@ -170,8 +170,13 @@ class LowRankContrast(NodeClassifier):
     )
 
     def first_stage_parameters(self) -> Settings:
-        """Return what the embeddings depend on; partitions chosen by size follow from the graph."""
-        return unless_partitioned(super().first_stage_parameters() or {})
+        """Return what the embeddings depend on; partitions chosen by size follow from the graph.
+
+        Where validation labels may choose the encoder, those of a graph convolution network are
+        learned in any case.
+        """
+        own = unless_partitioned(super().first_stage_parameters() or {})
+        return {**own, "encoder": "gcn"} if self.encoder == "auto" else own
 
     def resolved(self, graph: Graph) -> Self:
         """Return this estimator with the settings that follow from the graph filled in."""
