@@ -5,13 +5,11 @@ function touches the global random state.
 """
 
 import hashlib
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
 import torch
-import torch.utils.deterministic
 
 LARGEST_SEED = 2**32 - 1  # what scikit-learn takes, too
 
@@ -33,23 +31,9 @@ def numpy_generator(seed: int, *purpose: str | int) -> np.random.Generator:
 
 
 @contextmanager
-def deterministic_sums() -> Iterator[None]:
-    """Let torch add in one order inside the block, also with several threads.
-
-    Gradients of indexing are otherwise summed as the threads happen to come. With one thread there
-    is one order anyway, and nothing changes.
-    """
-    if torch.get_num_threads() == 1 or torch.are_deterministic_algorithms_enabled():
+def isolated_stream(seed: int, *purpose: str | int) -> Iterator[None]:
+    """Seed torch's global stream for a purpose inside the block; the caller's state is as it was after it."""
+    devices = list(range(torch.cuda.device_count()))
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(derive_seed(seed, *purpose))
         yield
-        return
-    filled = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
-    torch.use_deterministic_algorithms(True, warn_only=True)
-    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-    try:
-        with warnings.catch_warnings():
-            # An operation on another device may have no such order; docs/reliability.md says so.
-            warnings.filterwarnings("ignore", message=".*deterministic")
-            yield
-    finally:
-        torch.use_deterministic_algorithms(False)
-        torch.utils.deterministic.fill_uninitialized_memory = filled  # type: ignore[attr-defined]

@@ -1,1 +1,0 @@
-"""Observations: a graph, its observed labels, splits, noise and benchmark datasets."""

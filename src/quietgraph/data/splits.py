@@ -1,4 +1,4 @@
-"""Splits: training, validation and test nodes."""
+"""Splits and folds: which labels teach, choose and test."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,10 @@ import torch
 from torch import Tensor
 
 from quietgraph.errors import InvalidLabelsError, InvalidParameterError
+from quietgraph.rng import torch_generator
 from quietgraph.types import UNKNOWN, Labels, Mask
 
-_AT_ONCE = 2**22  # nodes compared at a time
+HELD_OUT = 5  # one of so many labels is held out for validation
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +29,9 @@ class Split:
                 + ", ".join(f"{mask.dtype} {tuple(mask.shape)}" for mask in masks)
                 + "."
             )
-        shared = sum(_count_shared(*parts) for parts in zip(*map(_blocks, masks), strict=True))
+        shared = int(((self.train & self.validation) | (self.labelled & self.test)).sum())
         if shared:
-            raise InvalidLabelsError(
-                f"train, validation and test must not overlap, got {shared} nodes in two of them."
-            )
+            raise InvalidLabelsError(f"train, validation and test must not overlap, got {shared} nodes in two of them.")
 
     @property
     def labelled(self) -> Mask:
@@ -40,13 +39,26 @@ class Split:
         return self.train | self.validation
 
 
-def _blocks(mask: Mask) -> tuple[Mask, ...]:
-    return torch.split(mask, _AT_ONCE)
+def stratified_folds(labels: Labels, count: int, *, generator: torch.Generator) -> Tensor:
+    """Return the fold of each labelled node, -1 for the others [nodes] int64.
+
+    Within each class, fold sizes differ by at most one, and so do they overall.
+    """
+    folds = torch.full_like(labels, UNKNOWN)
+    known = (labels != UNKNOWN).nonzero().squeeze(1)
+    shuffled = known[torch.randperm(len(known), generator=generator)]
+    by_class = shuffled[torch.argsort(labels[shuffled], stable=True)]
+    folds[by_class] = torch.arange(len(by_class)) % count
+    return folds
 
 
-def _count_shared(train: Mask, validation: Mask, test: Mask) -> int:
-    """Return how many nodes are in two of three sets."""
-    return int(torch.count_nonzero((train & validation) | ((train | validation) & test)))
+def hold_out(labels: Labels, *, seed: int) -> Mask:
+    """Return a stratified fifth of the labelled nodes, at least one and never all [nodes] bool."""
+    known, draws = (labels != UNKNOWN).nonzero().squeeze(1), torch_generator(seed, "hold out")
+    folds = stratified_folds(labels[known], HELD_OUT, generator=draws)
+    held_out = torch.zeros(len(labels), dtype=torch.bool, device=labels.device)
+    held_out[known[(folds == 0) & (folds > 0).any()]] = True
+    return held_out
 
 
 def split_labelled(labels: Labels, validation: Mask) -> Split:
@@ -60,13 +72,10 @@ def split_labelled(labels: Labels, validation: Mask) -> Split:
     held_out = train & validation
     train ^= held_out  # in place: masks of very large graphs are long
     if not train.any():
-        raise InvalidLabelsError(
-            "validation must leave labels to train on, but it holds all of them."
-        )
+        raise InvalidLabelsError("validation must leave labels to train on, but it holds all of them.")
     if not held_out.any():
         raise InvalidLabelsError(
-            "validation must hold some labelled nodes, but it holds none. "
-            "Leave it out to hold out a stratified fifth."
+            "validation must hold some labelled nodes, but it holds none. Leave it out to hold out a stratified fifth."
         )
     return Split(train, held_out, no_node(train))
 
@@ -131,9 +140,7 @@ def count_split(
     return _split(train, validation, test)
 
 
-def fraction_split(
-    labels: Labels, *, train: float, validation: float, generator: np.random.Generator
-) -> Split:
+def fraction_split(labels: Labels, *, train: float, validation: float, generator: np.random.Generator) -> Split:
     """Return a split with fractions of the known nodes, drawn uniformly; the rest is the test set.
 
     Args:
@@ -152,9 +159,7 @@ def fraction_split(
     return _split(*masks)
 
 
-def _position_in_class(
-    labels: Labels, generator: np.random.Generator
-) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _position_in_class(labels: Labels, generator: np.random.Generator) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Return each node's place in a random order of its class, -1 where it is unknown."""
     codes = labels.cpu().numpy()
     position = np.full(len(codes), -1, dtype=np.int64)

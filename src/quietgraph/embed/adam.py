@@ -17,14 +17,11 @@ State = dict[int, dict[str, Tensor]]  # of each parameter by its position: step,
 class Adam:
     """Adam over groups of parameters that may differ in step size and weight decay."""
 
-    def __init__(
-        self, groups: Sequence[dict[str, Any]], *, learning_rate: float, weight_decay: float = 0.0
-    ) -> None:
+    def __init__(self, groups: Sequence[dict[str, Any]], *, learning_rate: float, weight_decay: float = 0.0) -> None:
         """Args: groups with `params` and, where they differ, `lr` and `weight_decay`."""
         usual = {"lr": learning_rate, "weight_decay": weight_decay}
         self.groups: list[tuple[list[nn.Parameter], dict[str, float]]] = [
-            (list(group["params"]), {name: group.get(name, value) for name, value in usual.items()})
-            for group in groups
+            (list(group["params"]), {name: group.get(name, value) for name, value in usual.items()}) for group in groups
         ]
         self.state: State = {}
 
@@ -52,25 +49,6 @@ class Adam:
             if moving:
                 _move(moving, settings)
 
-    def load_state(self, state: State) -> None:
-        """Continue from the state of another optimiser of the same parameters.
-
-        Raises:
-            ValueError: It is of other parameters; the fused step would not notice.
-        """
-        devices = [parameter.device for parameter in self.parameters]
-        for index, own in state.items():
-            shape = self.parameters[index].shape
-            wanted = {"step": torch.Size(), "exp_avg": shape, "exp_avg_sq": shape}
-            if {name: value.shape for name, value in own.items()} != wanted or any(
-                value.dtype != torch.float32 or not value.isfinite().all() for value in own.values()
-            ):
-                raise ValueError(f"the optimiser's state {index} is of another parameter")
-        self.state = {
-            index: {name: value.to(devices[index]) for name, value in own.items()}
-            for index, own in state.items()
-        }
-
     def _state_of(self, index: int, parameter: nn.Parameter) -> dict[str, Tensor]:
         if index not in self.state:
             self.state[index] = {
@@ -81,9 +59,7 @@ class Adam:
         return self.state[index]
 
 
-def _move(
-    moving: list[tuple[nn.Parameter, Tensor, dict[str, Tensor]]], settings: dict[str, float]
-) -> None:
+def _move(moving: list[tuple[nn.Parameter, Tensor, dict[str, Tensor]]], settings: dict[str, float]) -> None:
     states = [state for _, _, state in moving]
     adam(
         [parameter for parameter, _, _ in moving],

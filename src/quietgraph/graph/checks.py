@@ -1,6 +1,6 @@
 """What goes into a `Graph`, checked and brought into its form: features, edges, weights."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -10,10 +10,6 @@ from torch import Tensor
 from quietgraph.errors import InvalidGraphError
 from quietgraph.graph.sparse import CSR, Features, is_sparse
 from quietgraph.types import AnyArray, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    import networkx as nx
-
 
 _LARGEST = float(np.finfo(np.float32).max)
 _SMALLEST = float(np.finfo(np.float32).tiny)
@@ -45,8 +41,7 @@ def _dense_features(features: object) -> AnyArray:
         return _as_float(np.asarray(raw))
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidGraphError(
-            f"features must be numbers [nodes, features]: {error}. "
-            "Encode text and categories first."
+            f"features must be numbers [nodes, features]: {error}. Encode text and categories first."
         ) from error
 
 
@@ -88,13 +83,10 @@ def check_edges(edges: object, num_nodes: int) -> IntArray:
     if raw.size == 0:
         return np.empty((2, 0), dtype=np.int64)
     if raw.ndim != 2 or 2 not in raw.shape:
-        raise InvalidGraphError(
-            f"edges must be pairs of node indices [2, edges], got shape {raw.shape}."
-        )
+        raise InvalidGraphError(f"edges must be pairs of node indices [2, edges], got shape {raw.shape}.")
     if not np.issubdtype(raw.dtype, np.integer):
         raise InvalidGraphError(
-            f"edges must be whole numbers (node indices), got {raw.dtype}. "
-            "Map node names to 0 ... nodes - 1 first."
+            f"edges must be whole numbers (node indices), got {raw.dtype}. Map node names to 0 ... nodes - 1 first."
         )
     pairs = raw.astype(np.int64) if raw.shape[0] == 2 else raw.astype(np.int64).T
     outside = (pairs < 0) | (pairs >= num_nodes)
@@ -116,13 +108,10 @@ def check_weights(weights: object, num_edges: int) -> FloatArray:
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidGraphError(f"edge weights must be numbers: {error}.") from error
     if len(values) != num_edges:
-        raise InvalidGraphError(
-            f"weights must have one entry per edge ({num_edges}), got {len(values)}."
-        )
+        raise InvalidGraphError(f"weights must have one entry per edge ({num_edges}), got {len(values)}.")
     if not ((values >= _SMALLEST) & (values <= _LARGEST)).all():  # also false for NaN
         raise InvalidGraphError(
-            "edge weights must be positive and finite as 32-bit floats (below 3.4e38). "
-            "Leave out edges of weight 0."
+            "edge weights must be positive and finite as 32-bit floats (below 3.4e38). Leave out edges of weight 0."
         )
     return values
 
@@ -150,22 +139,3 @@ def fold_notes(loops: int, edges: int, kept: int) -> tuple[str, ...]:
     if edges != kept:
         notes.append(f"repeated or opposite edges merged: {edges} given, {kept} kept")
     return tuple(notes)
-
-
-def node_attribute(source: "nx.Graph", name: str) -> AnyArray:
-    """Return an attribute of all nodes of a NetworkX graph as a matrix [nodes, columns]."""
-    rows = [attributes.get(name) for _, attributes in source.nodes(data=True)]
-    missing = sum(row is None for row in rows)
-    if missing:
-        raise InvalidGraphError(
-            f"every node must have the attribute '{name}', {missing} have not. "
-            "Name another attribute or hand over a feature matrix."
-        )
-    return np.array(rows, dtype=np.float32).reshape(len(rows), -1)
-
-
-def check_same_count(num_nodes: int, features: Any) -> None:
-    """Raise where the features have not one row per node."""
-    rows = features.shape[0] if hasattr(features, "shape") else len(features)
-    if rows != num_nodes:
-        raise InvalidGraphError(f"features must have one row per node ({num_nodes}), got {rows}.")

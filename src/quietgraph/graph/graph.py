@@ -1,7 +1,7 @@
 """A graph, checked once and without labels, so that nothing downstream can peek at them."""
 
 import hashlib
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
@@ -12,21 +12,10 @@ import torch
 from torch import Tensor
 
 from quietgraph.errors import InvalidGraphError
-from quietgraph.graph.checks import (
-    check_edges,
-    check_features,
-    check_same_count,
-    check_weights,
-    fold_edges,
-    node_attribute,
-)
-from quietgraph.graph.directions import direction_notes
-from quietgraph.graph.from_pyg import arrays_of_pyg
+from quietgraph.graph.checks import check_edges, check_features, check_weights, fold_edges
 from quietgraph.graph.sparse import CSR, Features
-from quietgraph.html import facts_html
 
 if TYPE_CHECKING:
-    import networkx as nx
     from torch_geometric.data import Data
 
 _Value = TypeVar("_Value")
@@ -36,22 +25,15 @@ _Value = TypeVar("_Value")
 class Graph:
     """Nodes with features and undirected edges.
 
-    Build one with `from_arrays`, `from_pandas`, `from_pyg`, `from_networkx` or `from_scipy`: they
-    check the input, fold directions, drop self-loops and merge duplicates, and say so in `notes`.
+    Build one with `from_arrays`, `from_scipy` or `from_pyg`: they check the input, fold directions, drop self-loops,
+    merge duplicates, and say so in `notes`.
     """
 
     features: Features
     adjacency: CSR  # symmetric, no self-loops; values are the edge weights
-    notes: tuple[str, ...] = field(default=())
-    # What was computed from this graph: never handed on to another one.
+    notes: tuple[str, ...] = ()
+    # What was computed from this graph alone: never handed on to another one.
     _known: dict[Hashable, object] = field(default_factory=dict, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.adjacency, CSR):
-            raise InvalidGraphError(
-                f"a Graph is not made of {type(self.adjacency).__name__} as it is. Use "
-                "Graph.from_pandas, from_arrays, from_networkx, from_pyg or from_scipy."
-            )
 
     @classmethod
     def from_arrays(cls, features: object, edges: object, *, weights: object = None) -> Self:
@@ -63,97 +45,37 @@ class Graph:
             weights: One positive number per edge [edges]; every edge counts 1 without it.
         """
         checked = check_features(features)
-        num_nodes = checked.shape[0]
-        pairs = check_edges(edges, num_nodes)
-        values = check_weights(weights, pairs.shape[1])
-        adjacency, notes = fold_edges(pairs, values, num_nodes)
-        return cls(checked, adjacency, notes)
+        pairs = check_edges(edges, checked.shape[0])
+        return cls(checked, *fold_edges(pairs, check_weights(weights, pairs.shape[1]), checked.shape[0]))
 
     @classmethod
     def from_scipy(cls, adjacency: Any, features: object) -> Self:
         """Return the graph of a SciPy adjacency matrix; its values are the edge weights."""
         matrix = scipy.sparse.coo_matrix(adjacency)
-        if matrix.shape[0] != matrix.shape[1]:
+        graph = cls.from_arrays(features, np.vstack([matrix.row, matrix.col]), weights=matrix.data)
+        if matrix.shape != (graph.num_nodes, graph.num_nodes):
             raise InvalidGraphError(
-                f"the adjacency matrix must be square, got {matrix.shape[0]} x {matrix.shape[1]}."
+                f"the adjacency matrix must have one row and column per node ({graph.num_nodes}), got {matrix.shape}."
             )
-        check_same_count(matrix.shape[0], features)
-        edges = np.vstack([matrix.row, matrix.col])
-        graph = cls.from_arrays(features, edges, weights=matrix.data)
-        return graph._noting(direction_notes(edges, graph.num_nodes, "ignore"))
+        return graph
 
     @classmethod
-    def from_pyg(
-        cls,
-        data: object,
-        *,
-        target: str | None = None,
-        direction: str = "ignore",
-        weighted: bool = True,
-    ) -> Self:
-        """Return the graph of a PyG `Data`, or of the target nodes of a `HeteroData`.
+    def from_pyg(cls, data: Any) -> Self:
+        """Return the graph of a PyG `Data`, or of the labelled nodes of a `HeteroData`."""
+        from quietgraph.graph.pyg import arrays_of_pyg
 
-        Args:
-            data: With `x`, `edge_index` and perhaps `edge_weight` (or one number of `edge_attr`).
-            target: Node type of a `HeteroData` whose nodes are classified; by default the one
-                with `y`. Other types join these nodes and add to their features.
-            direction: `ignore`; or `features` to append the mean features of in-neighbours and
-                of out-neighbours. Edges have no direction either way.
-            weighted: Whether edge weights count.
-        """
-        found = arrays_of_pyg(data, target=target, direction=direction, weighted=weighted)
-        graph = cls.from_arrays(found.features, found.edges, weights=found.weights)
-        return graph._noting(found.notes)
-
-    @classmethod
-    def from_networkx(
-        cls, source: "nx.Graph", features: object = "x", *, weight: str | None = None
-    ) -> Self:
-        """Return the graph of a NetworkX graph, nodes in the order of `source.nodes`.
-
-        Args:
-            source: Any NetworkX graph; directions and parallel edges are folded.
-            features: Name of the node attribute that holds the features, or a matrix.
-            weight: Name of the edge attribute that holds the weight.
-        """
-        position = {node: index for index, node in enumerate(source.nodes)}
-        if isinstance(features, str):
-            features = node_attribute(source, features)
-        pairs = [(position[a], position[b]) for a, b in source.edges()]
-        edges = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-        weights = None
-        if weight is not None:
-            weights = [attributes.get(weight, 1.0) for _, _, attributes in source.edges(data=True)]
-        check_same_count(len(position), features)
+        features, edges, weights, notes = arrays_of_pyg(data)
         graph = cls.from_arrays(features, edges, weights=weights)
-        if not source.is_directed():
-            return graph
-        return graph._noting(direction_notes(edges, graph.num_nodes, "ignore"))
-
-    @classmethod
-    def from_pandas(
-        cls, nodes: object, edges: object, *, columns: Mapping[str, str] | None = None
-    ) -> "Graph":
-        """Return the graph of two DataFrames; columns become features as those of files do.
-
-        Args:
-            nodes: One row per node, with a column of ids; a column called label, class, y or
-                target is left out.
-            edges: One row per edge: the ids of its ends, and perhaps a weight.
-            columns: Kind of some columns by name: number, scaled, date, category, text, vector,
-                label, id, ignore.
-        """
-        from quietgraph.graph.io import read_graph  # noqa: PLC0415  (it builds on this module)
-
-        return read_graph(nodes=nodes, edges=edges, columns=columns).graph
+        return replace(graph, notes=(*notes, *graph.notes))
 
     def to_pyg(self) -> "Data":
         """Return a PyG `Data` with dense `x`, `edge_index` in both directions and `edge_weight`."""
-        from torch_geometric.data import Data  # noqa: PLC0415  (slow to import, rarely needed)
+        from torch_geometric.data import Data
 
         dense = self.features.to_dense() if isinstance(self.features, CSR) else self.features
-        weight = self.adjacency.values if self.is_weighted else None
-        return Data(x=dense, edge_index=self.edge_index, edge_weight=weight)
+        return Data(
+            x=dense, edge_index=self.edge_index, edge_weight=self.adjacency.values if self.is_weighted else None
+        )
 
     @property
     def num_nodes(self) -> int:
@@ -188,13 +110,9 @@ class Graph:
     @cached_property
     def fingerprint(self) -> str:
         """Hash of features and edges: equal graphs have equal fingerprints."""
-        digest = hashlib.blake2b(digest_size=16)
-        features = self.features
+        digest, features = hashlib.blake2b(digest_size=16), self.features
         parts = [self.adjacency.row_pointer, self.adjacency.columns, self.adjacency.values]
-        if isinstance(features, CSR):
-            parts += [features.row_pointer, features.columns, features.values]
-        else:
-            parts.append(features)
+        parts += [features.row_pointer, features.columns, features.values] if isinstance(features, CSR) else [features]
         digest.update(str(tuple(features.shape)).encode())
         for part in parts:  # without a copy: they may be mapped from disk
             digest.update(np.ascontiguousarray(part.detach().cpu().numpy()).data)
@@ -203,38 +121,20 @@ class Graph:
     def with_features(self, features: Features) -> "Graph":
         """Return the graph with other features of as many rows."""
         if features.shape[0] != self.num_nodes:
-            raise InvalidGraphError(
-                f"features must have one row per node ({self.num_nodes}), got {features.shape[0]}."
-            )
+            raise InvalidGraphError(f"features must have one row per node ({self.num_nodes}), got {features.shape[0]}.")
         return replace(self, features=features)
 
     def to(self, device: torch.device) -> "Graph":
         """Return the graph on a device."""
         if self.device == device:
             return self
-        return self.once(("on device", device), lambda: self._copy_to(device))
+        return replace(self, features=self.features.to(device), adjacency=self.adjacency.to(device))
 
     def once(self, name: Hashable, compute: Callable[[], _Value]) -> _Value:
-        """Return what `compute` returned when this name was first asked for, and keep it."""
+        """Return what `compute` returned when this name was first asked for; it depends on the graph alone."""
         if name not in self._known:
             self._known[name] = compute()
         return cast("_Value", self._known[name])
 
-    def _noting(self, notes: tuple[str, ...]) -> Self:
-        return replace(self, notes=(*notes, *self.notes)) if notes else self
-
-    def _copy_to(self, device: torch.device) -> "Graph":
-        return replace(self, features=self.features.to(device), adjacency=self.adjacency.to(device))
-
-    def facts(self) -> dict[str, object]:
-        """Return sizes by name, for people."""
-        sizes = {"nodes": self.num_nodes, "edges": self.num_edges, "features": self.num_features}
-        return {**sizes, "edge weights": self.is_weighted}
-
-    def _repr_html_(self) -> str:
-        return facts_html("Graph", self.facts(), self.notes)
-
     def __repr__(self) -> str:
-        return (
-            f"Graph(nodes={self.num_nodes}, edges={self.num_edges}, features={self.num_features})"
-        )
+        return f"Graph(nodes={self.num_nodes}, edges={self.num_edges}, features={self.num_features})"

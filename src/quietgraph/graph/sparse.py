@@ -2,44 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol, Self, TypeAlias, TypeVar, cast
+from typing import Any, Final, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 import scipy.sparse
 import torch
 from torch import Tensor
 
-from quietgraph.types import AnyArray, Context, Matrix, SparseMatrix
+from quietgraph.types import SparseMatrix
 
 _SPARSE_BELOW: Final = 0.15  # fraction of non-zeros under which a sparse product is the faster one
 SPARSE_FROM: Final = 64  # columns from which sparsity is worth its bookkeeping
 
 
 _Value = TypeVar("_Value")
-
-
-def compressed_matrix(
-    data: AnyArray,
-    indices: AnyArray,
-    pointer: AnyArray,
-    shape: tuple[int, int],
-    *,
-    by_column: bool = False,
-) -> SparseMatrix:
-    """Return the matrix of arrays from a file; ValueError where one leads outside of another.
-
-    SciPy's own check passes over a pointer that ends in 0 and over differences that overflow; code
-    in C then follows such a pointer beyond its memory.
-    """
-    if any(part.dtype.kind not in "iu" or part.ndim != 1 for part in (indices, pointer)):
-        raise ValueError("indices are no lists of whole numbers")
-    rises = len(pointer) and pointer[0] == 0 and bool((pointer[1:] >= pointer[:-1]).all())
-    if not rises or pointer[-1] > len(indices):
-        raise ValueError("the pointer does not rise from 0 to the number of entries")
-    kind = scipy.sparse.csc_matrix if by_column else scipy.sparse.csr_matrix
-    matrix = kind((data, indices, pointer), shape=shape)
-    matrix.check_format(full_check=True)
-    return matrix.tocsr()
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +56,7 @@ class CSR:
     def to_scipy(self) -> SparseMatrix:
         """Return a `scipy.sparse.csr_matrix` that shares no memory with a device."""
         parts = (self.values, self.columns, self.row_pointer)
-        return scipy.sparse.csr_matrix(
-            tuple(part.detach().cpu().numpy() for part in parts), shape=self.shape
-        )
+        return scipy.sparse.csr_matrix(tuple(part.detach().cpu().numpy() for part in parts), shape=self.shape)
 
     @property
     def num_entries(self) -> int:
@@ -115,8 +89,7 @@ class CSR:
         # A count of the columns puts the entries in order in one pass, without a sort.
         turned = scipy.sparse.csr_matrix((places, columns, pointer), shape=self.shape).tocsc()
         order, starts, rows = (
-            torch.from_numpy(part).to(self.values.device)
-            for part in (turned.data, turned.indptr, turned.indices)
+            torch.from_numpy(part).to(self.values.device) for part in (turned.data, turned.indptr, turned.indices)
         )
         return order, starts.to(self.row_pointer.dtype), rows.to(self.columns.dtype), {}
 
@@ -155,23 +128,10 @@ class CSR:
         """Return the matrix on a device."""
         if self.values.device == device:
             return self
-        return CSR(
-            self.row_pointer.to(device), self.columns.to(device), self.values.to(device), self.shape
-        )
-
-
-class MatrixContext(Context, Protocol):
-    """The context of an autograd function with a sparse matrix."""
-
-    matrix: CSR
+        return CSR(self.row_pointer.to(device), self.columns.to(device), self.values.to(device), self.shape)
 
 
 Features: TypeAlias = Tensor | CSR  # [nodes, features] float32, dense or sparse
-
-
-def as_dense(matrix: Matrix) -> AnyArray:
-    """Return a matrix that may be one of SciPy as a NumPy array."""
-    return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
 
 
 def is_sparse(filled: int, size: int, width: int) -> bool:

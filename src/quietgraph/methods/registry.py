@@ -1,151 +1,89 @@
-"""Names of all methods. Adding one of ours: its file, a line here, its typed name in `quietgraph`.
-
-A method from another package is registered by `register`, or by an entry point of the group
-`quietgraph.methods`, which every process finds, also the workers of a benchmark:
-
-    [project.entry-points."quietgraph.methods"]
-    my-method = "my_package.my_module:MyMethod"
-"""
+"""Names of all methods. Adding one: its file and a line here; from outside, `register(MyMethod)`."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from collections.abc import Iterator, Mapping
 from importlib import import_module
-from importlib.metadata import entry_points
-from typing import Final, TypeVar, overload
+from typing import Final, TypeVar
 
 from quietgraph.errors import InvalidParameterError, UnknownNameError
-from quietgraph.methods.base.node_classifier import NodeClassifier
+from quietgraph.methods.base import NodeClassifier
 
-ENTRY_POINTS: Final = "quietgraph.methods"
 _OURS: Final = {
-    "quiet": "quietgraph.methods.quiet.quiet:Quiet",
-    "gcl-lr-attention": "quietgraph.methods.low_rank.gcl_lr_attention:GCLLRAttention",
-    "gcl-lrr": "quietgraph.methods.low_rank.gcl_lrr:GCLLRR",
-    "gcn": "quietgraph.methods.gcn.gcn:GCN",
-    "s2gc": "quietgraph.methods.s2gc:S2GC",
-    "gce": "quietgraph.methods.gcn.gce:GCE",
-    "unionnet": "quietgraph.methods.gcn.unionnet:UnionNET",
-    "nrgnn": "quietgraph.methods.linked.nrgnn:NRGNN",
-    "rtgnn": "quietgraph.methods.linked.rtgnn:RTGNN",
-    "sugrl": "quietgraph.methods.sugrl.sugrl:SUGRL",
-    "merit": "quietgraph.methods.merit.merit:MERIT",
-    "ariel": "quietgraph.methods.grace.ariel:ARIEL",
-    "sfa": "quietgraph.methods.grace.sfa:SFA",
-    "sel-cl": "quietgraph.methods.merit.sel_cl:SelCL",
-    "jo-src": "quietgraph.methods.merit.jo_src:JoSRC",
-    "grand-plus": "quietgraph.methods.grand_plus.grand_plus:GRANDPlus",
-    "gfsa": "quietgraph.methods.attention.gfsa:GFSA",
-    "hongat": "quietgraph.methods.attention.hongat:HONGAT",
-    "crgnn": "quietgraph.methods.consistency.crgnn:CRGNN",
-    "cgnn": "quietgraph.methods.consistency.cgnn:CGNN",
-    "graphcl": "quietgraph.methods.graphcl.graphcl:GraphCL",
-    "tedgcn": "quietgraph.methods.tedgcn:TEDGCN",
+    "quiet": "quiet:Quiet",
+    "gcl-lr-attention": "low_rank.gcl:GCLLRAttention",
+    "gcl-lrr": "low_rank.gcl:GCLLRR",
+    "paper-gcl": "low_rank.paper:PaperGCL",
+    "gcn": "gcn:GCN",
+    "s2gc": "s2gc:S2GC",
+    "gce": "gce:GCE",
+    "unionnet": "unionnet:UnionNET",
+    "nrgnn": "linked.nrgnn:NRGNN",
+    "rtgnn": "linked.rtgnn:RTGNN",
+    "sugrl": "sugrl:SUGRL",
+    "merit": "merit.merit:MERIT",
+    "ariel": "grace.ariel:ARIEL",
+    "sfa": "grace.sfa:SFA",
+    "sel-cl": "merit.sel_cl:SelCL",
+    "jo-src": "merit.jo_src:JoSRC",
+    "grand-plus": "grand_plus:GRANDPlus",
+    "gfsa": "attention.gfsa:GFSA",
+    "hongat": "attention.hongat:HONGAT",
+    "crgnn": "consistency.crgnn:CRGNN",
+    "cgnn": "consistency.cgnn:CGNN",
+    "graphcl": "grace.graphcl:GraphCL",
+    "tedgcn": "tedgcn:TEDGCN",
 }
-
-Method = type[NodeClassifier]
-_Registered = TypeVar("_Registered", bound=Method)
+_Registered = TypeVar("_Registered", bound=type[NodeClassifier])
 
 
-class Methods(Mapping[str, Method]):
+class Methods(Mapping[str, type[NodeClassifier]]):
     """The classes of all methods by name, each imported when it is first asked for."""
 
     def __init__(self) -> None:
-        self._registered: dict[str, Method] = {}
+        self._registered: dict[str, type[NodeClassifier]] = {}
 
-    def __getitem__(self, name: str) -> Method:
+    def __getitem__(self, name: str) -> type[NodeClassifier]:
         if name in self._registered:
             return self._registered[name]
-        places = _places()
-        if name not in places:
+        if name not in _OURS:
             raise UnknownNameError("method", name, self)
-        return _imported(name, places[name])
+        module, _, attribute = _OURS[name].partition(":")
+        return getattr(import_module(f"quietgraph.methods.{module}"), attribute)
 
     def __iter__(self) -> Iterator[str]:
-        return iter({**_places(), **self._registered})
+        return iter({**_OURS, **self._registered})
 
     def __len__(self) -> int:
-        return len({**_places(), **self._registered})
+        return len({**_OURS, **self._registered})
 
     def __contains__(self, name: object) -> bool:
-        return name in self._registered or name in _places()
-
-    def add(self, method: Method, name: str) -> None:
-        """Register a class under a name that no other class has."""
-        if not issubclass(method, NodeClassifier):
-            raise InvalidParameterError(f"a method must be a NodeClassifier, got {method!r}.")
-        if name in self and class_path(self[name]) != class_path(method):
-            raise InvalidParameterError(
-                f"the method name '{name}' belongs to {class_path(self[name])}. "
-                "Register under another name."
-            )
-        self._registered[name] = method
+        return name in _OURS or name in self._registered
 
 
 METHODS: Final = Methods()
 
 
-@overload
-def register(method: _Registered, *, name: str | None = None) -> _Registered: ...
-@overload
-def register(*, name: str) -> Callable[[_Registered], _Registered]: ...
-def register(
-    method: _Registered | None = None, *, name: str | None = None
-) -> _Registered | Callable[[_Registered], _Registered]:
-    """Register a method of your own; it is then known to command line, benchmark and storage.
-
-    Call it with the class, or write `@register` or `@register(name="my-method")` above the class.
-
-    Args:
-        method: A subclass of `NodeClassifier`.
-        name: Its name; without one, that of the class in lower case with hyphens.
-    """
-    if method is None:
-        return lambda decorated: register(decorated, name=name)
-    METHODS.add(method, name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", method.__name__).lower())
+def register(method: _Registered, *, name: str | None = None) -> _Registered:
+    """Register a method of your own by name: command line, benchmark and storage then know it."""
+    name = name or _name_of_class(method)
+    if name in METHODS and METHODS[name] is not method and name in _OURS:
+        raise InvalidParameterError(f"the method name '{name}' is taken. Register under another name.")
+    METHODS._registered[name] = method
     return method
 
 
-def get_method(name: str) -> Method:
-    """Return the estimator class of a registered name."""
-    return METHODS[name]
+def class_named(name: str) -> type[NodeClassifier]:
+    """Return the class of ours that has this name."""
+    return METHODS[next(key for key, place in _OURS.items() if place.endswith(f":{name}"))]
 
 
-def method_name(method: Method) -> str:
-    """Return the registered name of an estimator class, else where the class is defined."""
-    path = class_path(method)
-    places = {place: name for name, place in _places().items()}
-    registered = {class_path(each): name for name, each in METHODS._registered.items()}
-    return {**places, **registered}.get(path, path)
+def method_name(method: type[NodeClassifier]) -> str:
+    """Return the registered name of a class; without one, its own name in lower case with hyphens."""
+    for name, place in _OURS.items():
+        if f"{method.__module__}:{method.__name__}" == "quietgraph.methods." + place:
+            return name
+    return next((name for name, one in METHODS._registered.items() if one is method), _name_of_class(method))
 
 
-def method_of_class(class_name: str) -> Method:
-    """Return the estimator class of ours that has this name."""
-    names = {place.partition(":")[2]: name for name, place in _OURS.items()}
-    return METHODS[names[class_name]]
-
-
-def class_path(method: type) -> str:
-    """Return where a class is defined, as `module:ClassName`."""
-    return f"{method.__module__}:{method.__qualname__}"
-
-
-@cache
-def _places() -> dict[str, str]:
-    """Return `module:ClassName` by name: ours, then those of entry points under other names."""
-    found = {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
-    return {**_OURS, **{name: place for name, place in found.items() if name not in _OURS}}
-
-
-def _imported(name: str, place: str) -> Method:
-    module, _, attribute = place.partition(":")
-    try:
-        found = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise InvalidParameterError(
-            f"the method '{name}' cannot be imported from {place} ({error}). "
-            "Fix or uninstall the package that declares it."
-        ) from error
-    if not (isinstance(found, type) and issubclass(found, NodeClassifier)):
-        raise InvalidParameterError(f"the method '{name}' at {place} must be a NodeClassifier.")
-    return found
+def _name_of_class(method: type) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", method.__name__).lower()

@@ -1,1 +1,0 @@
-"""Several annotators: their consensus and quality, what to label next, language models."""

@@ -1,1 +1,0 @@
-"""Which observed labels are probably wrong, and why."""

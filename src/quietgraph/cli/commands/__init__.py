@@ -1,1 +1,0 @@
-"""The options of every command: light modules, so that `--help` does not wait for torch."""

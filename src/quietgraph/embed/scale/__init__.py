@@ -1,1 +1,0 @@
-"""Training and inference in partitions, checkpoints, several processes."""

@@ -1,1 +1,0 @@
-"""Methods built on sparse graph attention."""

@@ -1,1 +1,0 @@
-"""What methods share: the estimator, its task, training loops."""

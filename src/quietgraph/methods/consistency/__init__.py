@@ -1,1 +1,0 @@
-"""GCNs trained with consistency between views."""

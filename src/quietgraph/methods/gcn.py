@@ -1,0 +1,62 @@
+"""GCN: the plain graph convolution network, and the network that its relatives share."""
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from quietgraph.embed.encoder import GraphConvolution
+from quietgraph.embed.operator import drop_entries, normalised_adjacency, scaled
+from quietgraph.embed.train import Schedule, train
+from quietgraph.graph import Graph
+from quietgraph.methods.base import Fitted, NodeClassifier, Observed
+from quietgraph.params import param
+from quietgraph.types import Embeddings, Scores
+
+
+class GCNNetwork(nn.Module):
+    """A drop(relu(A drop(X) W0 + b0)) W1 + b1, with the hidden layer as embeddings."""
+
+    def __init__(self, features: int, hidden: int, classes: int, *, dropout: float, norm: str) -> None:
+        super().__init__()
+        self.first, self.second = GraphConvolution(features, hidden), GraphConvolution(hidden, classes)
+        self.dropout, self.norm = dropout, norm
+
+    def forward(self, graph: Graph) -> tuple[Scores, Embeddings]:
+        """Return scores and hidden rows of every node [nodes, classes], [nodes, hidden]."""
+        operator = normalised_adjacency(graph)
+        features = drop_entries(scaled(graph, self.norm), self.dropout, training=self.training)
+        hidden = self.first(operator, features).relu()
+        return self.second(operator, F.dropout(hidden, self.dropout, self.training)), hidden
+
+
+@final
+@dataclass(kw_only=True, eq=False, repr=False)
+class GCN(NodeClassifier):
+    """Two graph convolutions trained on the observed labels (Kipf and Welling, ICLR 2017)."""
+
+    takes_weights = True
+    hidden: int = param(64, "width of the hidden layer", low=1)
+    dropout: float = param(0.5, "fraction of entries dropped before each layer", low=0, high=0.99)
+    feature_norm: str = param("l1", "scaling of feature rows", choices=("l2", "l1", "none"))
+    epochs: int = param(200, "training epochs", low=1)
+    learning_rate: float = param(0.01, "step size of Adam", low=0)
+    weight_decay: float = param(5e-4, "weight decay of Adam", low=0)
+
+    def _network(self, features: int, classes: int) -> GCNNetwork:
+        return GCNNetwork(features, self.hidden, classes, dropout=self.dropout, norm=self.feature_norm)
+
+    def _fit(self, graph: Graph, observed: Observed) -> Fitted:
+        network = self._network(graph.num_features, observed.num_classes).to(graph.device)
+
+        def losses(_: int) -> dict[str, Tensor]:
+            return {"loss": observed.cost(network(graph)[0])}
+
+        schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay)
+        history = train(
+            network, losses, schedule, score=lambda: observed.score(network(graph)[0]), on_epoch=observed.on_epoch
+        )
+        with torch.no_grad():
+            return Fitted(*network(graph), network, history=history)

@@ -1,1 +1,0 @@
-"""GCN and methods that change its loss."""

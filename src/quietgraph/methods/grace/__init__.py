@@ -1,1 +1,0 @@
-"""Methods built on the GRACE encoder."""

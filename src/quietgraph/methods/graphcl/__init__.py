@@ -1,1 +1,0 @@
-"""GraphCL for nodes."""

@@ -1,1 +1,0 @@
-"""GCL-LRR and GCL-LR-Attention."""

@@ -1,1 +1,0 @@
-"""MERIT, and the two methods that train its siamese network with labels."""

@@ -1,1 +1,0 @@
-"""quiet: an ensemble of noise-aware classifiers on low-rank embeddings."""

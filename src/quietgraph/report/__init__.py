@@ -1,1 +1,0 @@
-"""Stage 7, show: records and fits become tables, figures and one HTML page."""

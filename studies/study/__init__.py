@@ -1,1 +1,0 @@
-"""Figures of the docs from the records in results/: `make study-docs`."""
