@@ -68,9 +68,16 @@ class Observed:
 
     def to(self, device: torch.device) -> "Observed":
         """Return it on a device."""
+        return self._each(lambda one: one.to(device))
+
+    def at(self, nodes: Tensor) -> "Observed":
+        """Return what concerns some nodes alone: their rows of scores go with it."""
+        return self._each(lambda one: one[nodes])
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> "Observed":
         names = ("codes", "train", "validation", "weights", "verified")
         given = {name: getattr(self, name) for name in names}
-        return replace(self, **{name: None if one is None else one.to(device) for name, one in given.items()})
+        return replace(self, **{name: None if one is None else change(one) for name, one in given.items()})
 
 
 @dataclass(frozen=True, eq=False)
