@@ -47,6 +47,11 @@ class Observed:
     verified: Mask | None = None  # labels that people have confirmed [nodes]
     on_epoch: Callable[[Epoch], None] | None = None
 
+    @property
+    def certain(self) -> Mask:
+        """Which training labels people have confirmed [training nodes]."""
+        return torch.zeros_like(self.train[self.train]) if self.verified is None else self.verified[self.train]
+
     def without(self, nodes: Mask) -> "Observed":
         """Return the labels with those of some nodes hidden."""
         codes = self.codes.masked_fill(nodes, UNKNOWN)
