@@ -61,113 +61,53 @@ def hold_out(labels: Labels, *, seed: int) -> Mask:
     return held_out
 
 
-def split_labelled(labels: Labels, validation: Mask) -> Split:
-    """Return the labelled nodes as validation nodes and, the others, training nodes.
-
-    Args:
-        labels: Class of each node, -1 = unknown [nodes].
-        validation: Nodes whose labels are held out; unlabelled ones do not count [nodes].
-    """
-    train = labels != UNKNOWN
-    held_out = train & validation
-    train ^= held_out  # in place: masks of very large graphs are long
-    if not train.any():
-        raise InvalidLabelsError("validation must leave labels to train on, but it holds all of them.")
-    if not held_out.any():
-        raise InvalidLabelsError(
-            "validation must hold some labelled nodes, but it holds none. Leave it out to hold out a stratified fifth."
-        )
-    return Split(train, held_out, no_node(train))
-
-
 def no_node(like: Tensor) -> Mask:
     """Return a mask of no node that takes the memory of one, as long as another tensor [nodes]."""
     return torch.zeros(1, dtype=torch.bool, device=like.device).expand(len(like))
 
 
-def per_class_split(
+def draw_split(
     labels: Labels,
     *,
-    train_per_class: int,
-    validation_per_class: int,
+    train: float,
+    validation: float,
+    test: int | None = None,
     generator: np.random.Generator,
 ) -> Split:
-    """Return a split with equal counts per class; the other known nodes are the test set.
+    """Return a random split of the nodes whose class is known.
 
-    A class with too few nodes gives what it has, to train first, then to validation.
-
-    Args:
-        labels: Class of each node [nodes]; nodes of unknown class are in no part.
-        train_per_class: Training nodes of each class, at least 1.
-        validation_per_class: Validation nodes of each class.
-        generator: Source of the draw.
-    """
-    position = _position_in_class(labels, generator)
-    known = position >= 0
-    train = known & (position < train_per_class)
-    validation = known & ~train & (position < train_per_class + validation_per_class)
-    return _split(train, validation, known & ~train & ~validation)
-
-
-def count_split(
-    labels: Labels,
-    *,
-    train_per_class: int,
-    num_validation: int,
-    num_test: int,
-    generator: np.random.Generator,
-) -> Split:
-    """Return a split with equal training counts per class and fixed totals for the rest.
+    A class with too few nodes gives what it has, to train first, then to validation; every class has a training node.
 
     Args:
         labels: Class of each node [nodes]; nodes of unknown class are in no part.
-        train_per_class: Training nodes of each class, at least 1.
-        num_validation: Validation nodes in all, of any class.
-        num_test: Test nodes in all, of any class.
+        train: Training nodes of each class, or below 1 their fraction of all known nodes.
+        validation: Validation nodes, counted as `train` is; with `test`, their number in all.
+        test: Test nodes in all; without it, all that is left.
         generator: Source of the draw.
     """
-    position = _position_in_class(labels, generator)
-    train = (position >= 0) & (position < train_per_class)
-    rest = generator.permutation(np.flatnonzero((position >= 0) & ~train))
-    if len(rest) < num_validation + num_test:
-        raise InvalidParameterError(
-            f"the split needs {num_validation} validation and {num_test} test nodes, but only "
-            f"{len(rest)} are left after training. Ask for fewer, or for a split per class."
-        )
-    validation, test = np.zeros_like(train), np.zeros_like(train)
-    validation[rest[:num_validation]] = True
-    test[rest[num_validation : num_validation + num_test]] = True
-    return _split(train, validation, test)
-
-
-def fraction_split(labels: Labels, *, train: float, validation: float, generator: np.random.Generator) -> Split:
-    """Return a split with fractions of the known nodes, drawn uniformly; the rest is the test set.
-
-    Args:
-        labels: Class of each node [nodes]; nodes of unknown class are in no part.
-        train: Fraction of training nodes; every class has one at least.
-        validation: Fraction of validation nodes.
-        generator: Source of the draw.
-    """
-    position = _position_in_class(labels, generator)
-    first, rest = np.flatnonzero(position == 0), np.flatnonzero(position > 0)
-    order = np.concatenate([first, generator.permutation(rest)])
-    ends = np.cumsum([max(round(train * len(order)), len(first)), round(validation * len(order))])
-    masks = np.zeros((3, len(labels)), dtype=bool)
-    for mask, nodes in zip(masks, np.split(order, ends), strict=True):
-        mask[nodes] = True
-    return _split(*masks)
-
-
-def _position_in_class(labels: Labels, generator: np.random.Generator) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return each node's place in a random order of its class, -1 where it is unknown."""
     codes = labels.cpu().numpy()
-    position = np.full(len(codes), -1, dtype=np.int64)
+    position = np.full(len(codes), UNKNOWN)  # in a random order of the class
     for code in np.unique(codes[codes >= 0]):
         members = np.flatnonzero(codes == code)
         position[members] = generator.permutation(len(members))
-    return position
-
-
-def _split(*masks: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Split:
-    return Split(*(torch.from_numpy(mask) for mask in masks))
+    known = position >= 0
+    if train < 1:
+        first, rest = np.flatnonzero(position == 0), np.flatnonzero(position > 0)
+        order = np.concatenate([first, generator.permutation(rest)])
+        sizes = [max(round(train * len(order)), len(first)), round(validation * len(order))]
+        parts = np.split(order, np.cumsum(sizes))
+    elif test is None:
+        end = train + validation
+        parts = [known & (position < train), known & (position >= train) & (position < end), known & (position >= end)]
+    else:
+        held, rest = int(validation), generator.permutation(np.flatnonzero(position >= train))
+        if len(rest) < held + test:
+            raise InvalidParameterError(
+                f"the split needs {held} validation and {test} test nodes, but only {len(rest)} are left after "
+                "training. Ask for fewer, or for a split per class."
+            )
+        parts = [known & (position < train), rest[:held], rest[held : held + test]]
+    masks = torch.zeros((3, len(codes)), dtype=torch.bool)
+    for mask, nodes in zip(masks, parts, strict=True):
+        mask[torch.from_numpy(nodes)] = True
+    return Split(*masks)
