@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -53,9 +54,13 @@ class Observed:
         return torch.zeros_like(self.train[self.train]) if self.verified is None else self.verified[self.train]
 
     def without(self, nodes: Mask) -> "Observed":
-        """Return the labels with those of some nodes hidden."""
+        """Return the labels with those of some nodes hidden; where none are left to choose by, some are held out."""
         codes = self.codes.masked_fill(nodes, UNKNOWN)
-        return replace(self, codes=codes, train=self.train & ~nodes, validation=self.validation & ~nodes)
+        train, validation = self.train & ~nodes, self.validation & ~nodes
+        if not (train.any() and validation.any()):
+            validation = hold_out(codes, seed=0)
+            train = (codes != UNKNOWN) & ~validation
+        return replace(self, codes=codes, train=train, validation=validation)
 
     def cost(self, scores: Scores) -> Scalar:
         """Return the mean cross-entropy of the training labels, each counted by its weight."""
@@ -81,7 +86,7 @@ class Observed:
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> "Observed":
         names = ("codes", "train", "validation", "weights", "verified")
-        given = {name: getattr(self, name) for name in names}
+        given: dict[str, Any] = {name: getattr(self, name) for name in names}
         return replace(self, **{name: None if one is None else change(one) for name, one in given.items()})
 
 
@@ -148,14 +153,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator, ABC):
     def learn(self, graph: Graph, observed: Observed) -> Fitted:
         """Return what is learned; the estimator and the caller's random state stay as they are."""
         device = find_device(self.device)
-        with isolated_stream(self.seed, "fit"):
-            fitted = self._fit(graph.to(device), observed.to(device))
-        scores, embeddings = fitted.scores.detach().cpu(), fitted.embeddings.detach().cpu()
-        if bool(scores.isnan().any()) or not bool(embeddings.isfinite().all()):
-            raise InvalidGraphError(
-                f"{type(self).__name__} computed numbers that are not finite. Scale the features of the graph."
-            )
-        return replace(fitted, scores=scores, embeddings=embeddings)
+        return _isolated(partial(self._fit, graph.to(device)), observed, seed=self.seed, device=device)
 
     def predict(self, graph: DataLike | None = None, **tables: Any) -> AnyArray:
         """Return the likeliest label of every node, in the caller's own values [nodes].
@@ -232,6 +230,17 @@ class NodeClassifier(ClassifierMixin, BaseEstimator, ABC):
             return scores
         certain = torch.full_like(scores, -torch.inf).scatter(1, self.observed_.codes.clamp_min(0)[:, None], 0.0)
         return torch.where(verified[:, None], certain, scores)
+
+
+def _isolated(learn: Callable[[Observed], Fitted], observed: Observed, *, seed: int, device: torch.device) -> Fitted:
+    """Return what is learned with a random stream of its own, as numbers on the CPU; so does its `relearn`."""
+    with isolated_stream(seed, "fit"):
+        fitted = learn(observed.to(device))
+    scores, embeddings = fitted.scores.detach().cpu(), fitted.embeddings.detach().cpu()
+    if bool(scores.isnan().any()) or not bool(embeddings.isfinite().all()):
+        raise InvalidGraphError("the fit computed numbers that are not finite. Scale the features of the graph.")
+    again = None if fitted.relearn is None else partial(_isolated, fitted.relearn, seed=seed, device=device)
+    return replace(fitted, scores=scores, embeddings=embeddings, relearn=again)
 
 
 def find_device(name: str) -> torch.device:

@@ -59,4 +59,5 @@ class GCN(NodeClassifier):
             network, losses, schedule, score=lambda: observed.score(network(graph)[0]), on_epoch=observed.on_epoch
         )
         with torch.no_grad():
-            return Fitted(*network(graph), network, history=history)
+            scores, embeddings = network(graph)
+        return Fitted(scores, embeddings, network, history=history)
