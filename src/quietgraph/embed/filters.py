@@ -1,27 +1,30 @@
 """The graph filter Q^d of a real depth d: d > 0 smooths, d < 0 sharpens.
 
-Q = (I + A) / 2 for A = D^-1/2 A D^-1/2 without self-loops, so its eigenvalues lie in [0, 1]. They are kept above a floor,
-because a negative power of 0 has no end.
+Q = (I + A) / 2 for the normalised adjacency A without self-loops, so its eigenvalues lie in [0, 1]. They are kept above
+a floor, because a negative power of 0 has no end.
 """
 
 import math
+from collections.abc import Callable
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
 from quietgraph.embed.operator import normalised_adjacency, scaled
 from quietgraph.embed.sparse import multiply, project, propagate
-from quietgraph.graph import CSR, Graph
+from quietgraph.graph import CSR, Features, Graph
 from quietgraph.types import Scalar
 
 LOWEST_DEPTH, HIGHEST_DEPTH = -5.0, 20.0  # where powers of all eigenvalues are numbers
 EXACT_UP_TO = 5000  # nodes
+Filter: TypeAlias = Callable[[Tensor, Scalar], Tensor]  # of a weight W [features, dim] and a depth d
 _FLOOR = 1e-2
 _DEGREE = 16
 
 
 def without_self_loops(operator: CSR) -> CSR:
-    """Return D^-1/2 A D^-1/2 from (D + I)^-1/2 (A + I) (D + I)^-1/2.
+    """Return D^-1/2 B D^-1/2 from (D + I)^-1/2 (B + I) (D + I)^-1/2, for edge weights B.
 
     The diagonal of the latter tells the degrees; a node without edges gets a row of zeros.
     """
@@ -52,33 +55,24 @@ def polynomial_power(operator: CSR, dense: Tensor, depth: Scalar) -> Tensor:
     return total
 
 
-def filtered(graph: Graph, norm: str, weight: Tensor, depth: Scalar, nodes: Tensor | None = None) -> Tensor:
-    """Return the rows of Q^depth X W of all nodes, or of some [nodes, dim].
+def graph_filter(graph: Graph, norm: str, nodes: Tensor | None = None) -> Filter:
+    """Return W, d -> Q^d X W of all nodes, or of some [nodes, dim]; X are the features scaled to a norm.
 
-    Through all eigenvectors V of a small graph, (V q^depth) (V^T X) W; else by a polynomial.
-
-    Args:
-        graph: Its features X are scaled by rows.
-        norm: Of the scaling: "l1", "l2" or "none".
-        weight: W [features, dim].
-        depth: Real exponent.
-        nodes: Indices or mask of the rows that are wanted.
+    Through all eigenvectors V of a small graph, (V q^d) (V^T X) W; else by a polynomial.
     """
-    wanted = slice(None) if nodes is None else nodes
-    features = scaled(graph, norm)
+    wanted, features = slice(None) if nodes is None else nodes, scaled(graph, norm)
     if graph.num_nodes > EXACT_UP_TO:
         operator = without_self_loops(normalised_adjacency(graph))
-        return polynomial_power(operator, project(features, weight), depth)[wanted]
+        return lambda weight, depth: polynomial_power(operator, project(features, weight), depth)[wanted]
     values, vectors = graph.once("eigenvectors of the filter", lambda: _eigenvectors(graph))
+    rows = vectors[wanted]
     if graph.num_features < graph.num_nodes:  # V^T X has fewer numbers than V
         turned = graph.once(("spectral features", norm), lambda: _turned(vectors, features))
-        spectral = turned @ weight
-    else:
-        spectral = vectors.T @ project(features, weight)
-    return vectors[wanted] @ (values.pow(depth)[:, None] * spectral)
+        return lambda weight, depth: rows @ (values.pow(depth)[:, None] * (turned @ weight))
+    return lambda weight, depth: rows @ (values.pow(depth)[:, None] * (vectors.T @ project(features, weight)))
 
 
-def _turned(vectors: Tensor, features: Tensor | CSR) -> Tensor:
+def _turned(vectors: Tensor, features: Features) -> Tensor:
     return multiply(features.transposed(), vectors).T if isinstance(features, CSR) else vectors.T @ features
 
 
