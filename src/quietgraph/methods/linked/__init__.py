@@ -1,0 +1,1 @@
+"""Methods that add predicted links."""

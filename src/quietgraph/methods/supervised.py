@@ -1,0 +1,56 @@
+"""What methods share that train a network on labels: training by validation, and answers meanwhile."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from quietgraph.embed.train import Losses, Schedule, train
+from quietgraph.graph import Graph
+from quietgraph.methods.base import Fitted, Observed
+from quietgraph.types import Scores
+
+
+def fit_network(
+    network: nn.Module,
+    losses: Losses,
+    schedule: Schedule,
+    graph: Graph,
+    observed: Observed,
+    *,
+    parameters: list[dict[str, Any]] | None = None,
+) -> Fitted:
+    """Train a network in place, keep the epoch of the best (noisy) validation, and return its answer.
+
+    Args:
+        network: Gives scores and embeddings of a graph.
+        losses: Gives the named losses of an epoch; "loss" is minimised.
+        schedule: Epochs, step size, decay, patience.
+        graph: What the network reads.
+        observed: The labels.
+        parameters: Optimiser groups, where not all parameters have one decay.
+    """
+
+    def score() -> float:
+        return observed.score(network(graph)[0])
+
+    history = train(network, losses, schedule, score=score, parameters=parameters, on_epoch=observed.on_epoch)
+    with torch.no_grad():
+        scores, embeddings = network(graph)
+    return Fitted(scores, embeddings, network, history=history)
+
+
+@torch.no_grad()
+def look(network: nn.Module, *inputs: Any) -> Any:
+    """Return what a network in training answers now, without dropout or gradient."""
+    network.eval()
+    answer = network(*inputs)
+    network.train()
+    return answer
+
+
+def known_or_predicted(observed: Observed, scores: Scores) -> Tensor:
+    """Return the class of each node as one-hot rows: its training label, else its largest score [nodes, classes]."""
+    classes = torch.where(observed.train, observed.codes, scores.argmax(dim=1))
+    return F.one_hot(classes, scores.shape[1]).to(scores.dtype)
