@@ -1,0 +1,128 @@
+"""What a run is scored by, and how each score is to be read."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.metrics import f1_score, roc_auc_score
+
+from quietgraph.data.data import Data, Truth
+from quietgraph.errors import InvalidParameterError
+from quietgraph.types import AnyArray
+
+
+@dataclass(frozen=True)
+class Metric:
+    """How to read a number: its words, its good end, and whether it is a fraction of 1."""
+
+    words: str
+    higher_is_better: bool = True
+    is_fraction: bool = True
+
+    @property
+    def factor(self) -> int:
+        """100 for what is shown in percent."""
+        return 100 if self.is_fraction else 1
+
+    @property
+    def decimals(self) -> int:
+        """Decimals worth showing: one in percent, two otherwise."""
+        return 1 if self.is_fraction else 2
+
+
+METRICS: Final = {
+    "test_accuracy": Metric("test accuracy"),
+    "test_macro_f1": Metric("test macro-F1"),
+    "test_calibration_error": Metric("test calibration error", higher_is_better=False),
+    "suspects_auroc": Metric("area under the ROC curve of p_wrong"),
+    "assessed_calibration_error": Metric("test calibration error of assess", higher_is_better=False),
+    "noise_rate": Metric("estimated share of wrong labels"),
+    "noise_rate_true": Metric("share of wrong labels"),
+    "fold_accuracy": Metric("five-fold accuracy on observed labels"),
+    "seconds_fit": Metric("processor seconds of fit", higher_is_better=False, is_fraction=False),
+    "seconds": Metric("seconds", higher_is_better=False, is_fraction=False),
+}
+
+
+def describe_metric(name: str) -> Metric:
+    """Return how to read a metric; one that is not ours counts as a score, higher is better."""
+    return METRICS.get(name) or Metric(name.replace("_", " "), is_fraction=False)
+
+
+def accuracy(predicted: ArrayLike, true: ArrayLike) -> float:
+    """Return the fraction of nodes predicted as their true class; NaN for no nodes."""
+    guess, truth = np.asarray(predicted), np.asarray(true)
+    return float((guess == truth).mean()) if len(truth) else float("nan")
+
+
+def macro_f1(predicted: ArrayLike, true: ArrayLike) -> float:
+    """Return the mean F1 of all classes that are true or predicted somewhere; NaN for no nodes."""
+    truth = np.asarray(true)
+    return float(f1_score(truth, predicted, average="macro", zero_division=0.0)) if len(truth) else float("nan")
+
+
+def calibration_error(probabilities: ArrayLike, true: ArrayLike, *, bins: int = 15) -> float:
+    """Return how far confidence and accuracy lie apart (expected calibration error); NaN for no nodes.
+
+    Nodes are sorted into equal bins of their highest probability, bin b = (b/bins, (b+1)/bins]; the answer is the
+    mean over nodes of |accuracy - mean confidence| of their bin.
+
+    Args:
+        probabilities: One row per node, rows sum to 1 [nodes, classes].
+        true: The true class codes [nodes].
+        bins: Number of bins.
+    """
+    rows, truth = np.asarray(probabilities, dtype=np.float64), np.asarray(true)
+    if rows.ndim != 2 or len(rows) != len(truth):
+        raise InvalidParameterError(f"probabilities must have one row per node ({len(truth)}), got shape {rows.shape}.")
+    if not len(truth):
+        return float("nan")
+    confidence, hit = rows.max(axis=1), rows.argmax(axis=1) == truth
+    index = np.searchsorted(np.arange(1, bins) / bins, confidence, side="left")
+    return float(np.abs(np.bincount(index, weights=hit - confidence, minlength=bins)).sum() / len(truth))
+
+
+def evaluate(codes: AnyArray, probabilities: AnyArray, data: Data, truth: Truth) -> dict[str, float]:
+    """Return the scores of one finished fit on the test nodes; call it once, after every choice is made.
+
+    Args:
+        codes: Predicted class of each node, in the codes of the data [nodes].
+        probabilities: A column for every class of the data [nodes, classes].
+        data: Its split has the test nodes.
+        truth: The true classes.
+    """
+    test = data.split.test.numpy() & (truth.codes.numpy() >= 0)
+    right = truth.codes.numpy()[test]
+    return {
+        "test_accuracy": accuracy(codes[test], right),
+        "test_macro_f1": macro_f1(codes[test], right),
+        "test_calibration_error": calibration_error(probabilities[test], right),
+    }
+
+
+def evaluate_assessment(assessment: Any, data: Data, truth: Truth) -> dict[str, float | str]:
+    """Return how true the statements of an `Assessment` are: suspects, noise rate, probabilities, accuracy, verdict."""
+    known = data.known.numpy() & (truth.codes.numpy() >= 0)
+    wrong = truth.wrong(data).numpy()[known]
+    test = data.split.test.numpy() & (truth.codes.numpy() >= 0)
+    rows = in_classes(assessment.probabilities, assessment.classes, data)
+    noise, expected = assessment.noise, assessment.accuracy
+    return {
+        "suspects_auroc": float(roc_auc_score(wrong, assessment.p_wrong[known])) if 0 < wrong.mean() < 1 else np.nan,
+        "assessed_calibration_error": calibration_error(rows[test], truth.codes.numpy()[test]),
+        "noise_rate_true": float(wrong.mean()),
+        "noise_rate": noise.rate,
+        "noise_rate_low": noise.low,
+        "noise_rate_high": noise.high,
+        "expected_accuracy": expected.value,
+        "verdict": assessment.verdict.level,
+    }
+
+
+def in_classes(columns: AnyArray, classes: AnyArray, data: Data) -> AnyArray:
+    """Return columns of some classes as columns of all classes of the data, 0 where there was none [nodes, classes]."""
+    place = {label: code for code, label in enumerate(data.classes.tolist())}
+    every = np.zeros((len(columns), len(place)))
+    every[:, [place[label] for label in classes.tolist()]] = columns
+    return every

@@ -1,0 +1,126 @@
+"""Hyper-parameter search by noisy labels alone, kept in a file of Optuna and resumed from it."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from quietgraph.bench.execute import Run, cross_validate
+from quietgraph.bench.grid import DatasetLike, Grid, MethodLike
+from quietgraph.bench.metrics import accuracy
+from quietgraph.errors import InvalidParameterError, QuietgraphError, UnknownNameError
+from quietgraph.methods.base import NodeClassifier
+from quietgraph.params import parameters, parse_assignments
+
+OBJECTIVES: Final = ("validation", "folds")
+# The ranges that the paper searches, and the temperature.
+USUAL: Final = (
+    "learning_rate=1e-4:0.5:log",
+    "weight_decay=1e-5:5e-3:log",
+    "dropout=0.3:0.7",
+    "rank_ratio=0.1:0.9",
+    "rank_weight=0.05:0.5",
+    "temperature=0.1:1.0",
+)
+
+
+def tune(
+    dataset: DatasetLike,
+    method: MethodLike,
+    path: str | Path,
+    *,
+    space: Iterable[str] = (),
+    trials: int = 30,
+    by: str = "validation",
+    noise: str = "symmetric:0.4",
+    seeds: Sequence[int] = (1000, 1001, 1002),
+    on_trial: Callable[[int, int], Any] | None = None,
+    **grid: Any,
+) -> pd.DataFrame:
+    """Return the trials, best first: the values, `score` (mean over seeds; missing where it failed) and `reason`.
+
+    Trials that the file has for the same method, revision, data and space count; no true label is read.
+
+    Args:
+        dataset: As for `Grid`.
+        method: As for `Grid`.
+        path: Journal file of Optuna.
+        space: Ranges `name=low:high`, `name=low:high:log` or `name=a,b,c`; by default the usual ones the method has.
+        trials: How many there are in the end.
+        by: `validation`: accuracy on noisy validation labels; `folds`: of five folds of noisy training labels.
+        noise: Setting.
+        seeds: Draws that the score is averaged over.
+        on_trial: Called with the finished and all trials after each.
+        grid: Other fields of `Grid`: split, protocol, data_root.
+    """
+    try:
+        import optuna
+        from optuna.storages import JournalStorage
+        from optuna.storages.journal import JournalFileBackend
+    except ImportError as error:
+        raise QuietgraphError("Optuna is not installed. Install it with: pip install 'quietgraph[tune]'") from error
+    if by not in OBJECTIVES:
+        raise UnknownNameError("objective", by, OBJECTIVES)
+    runs = Grid(dataset, method, noise, seeds, **{"protocol": "paper", **grid}).runs()
+    spans = parse_space(type(runs[0].estimator), space)
+    name = f"{runs[0].key} {by} {sorted(spans.items())} {list(seeds)}"
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    storage = JournalStorage(JournalFileBackend(str(path)))
+    study = optuna.create_study(storage=storage, study_name=name, direction="maximize", load_if_exists=True)
+    study.sampler = optuna.samplers.TPESampler(seed=len(_ended(study)))  # a search that goes on draws other values
+
+    def objective(trial: Any) -> float:
+        values = {name: _suggest(trial, name, span) for name, span in spans.items()}
+        return sum(_score(run, by, values) for run in runs) / len(runs)
+
+    def tell(study: Any, _: Any) -> None:
+        if on_trial is not None:
+            on_trial(len(_ended(study)), trials)
+
+    study.optimize(objective, n_trials=max(0, trials - len(_ended(study))), catch=(Exception,), callbacks=[tell])
+    rows = [
+        {**trial.params, "score": trial.value, "reason": trial.system_attrs.get("fail_reason", "")}
+        for trial in _ended(study)
+    ]
+    return pd.DataFrame(rows).sort_values("score", ascending=False, kind="stable", ignore_index=True)
+
+
+def parse_space(method: type[NodeClassifier], texts: Iterable[str] = ()) -> dict[str, tuple[Any, ...]]:
+    """Return (low, high), (low, high, "log") or the values of each parameter named; checked against what it allows."""
+    known, space = parameters(method), dict[str, tuple[Any, ...]]()
+    for text in list(texts) or [each for each in USUAL if each.partition("=")[0] in known]:
+        name, _, given = text.partition("=")
+        ends = given.split(":")
+        parts, log = (ends[:2], ends[2:]) if len(ends) > 1 else (given.split(","), [])
+        if len(ends) > 3 or log not in ([], ["log"]) or not given:
+            raise InvalidParameterError(f"a range is name=low:high, name=low:high:log or name=a,b,c, got '{text}'.")
+        values = tuple(parse_assignments(method, {name: part})[name] for part in parts)
+        is_number = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+        if len(ends) > 1 and not (is_number and values[0] < values[1] and (not log or values[0] > 0)):  # type: ignore[operator]
+            raise InvalidParameterError(f"the range of {name} must rise, and from above 0 with log, got '{given}'.")
+        space[name] = (*values, *log) if len(ends) > 1 else (list(values),)
+    if not space:
+        raise InvalidParameterError(f"{method.__name__} has none of the usual parameters. Name a range: name=low:high.")
+    return space
+
+
+def _suggest(trial: Any, name: str, span: tuple[Any, ...]) -> Any:
+    if isinstance(span[0], list):
+        return trial.suggest_categorical(name, span[0])
+    whole = all(isinstance(end, int) for end in span[:2])
+    suggest = trial.suggest_int if whole else trial.suggest_float
+    return suggest(name, *span[:2], log=len(span) == 3)
+
+
+def _score(run: Run, by: str, values: dict[str, Any]) -> float:
+    data, _ = run.observe()
+    model = run.estimator.set_params(**values, seed=run.seed)
+    if by == "folds":
+        return cross_validate(model, data)
+    held_out = data.split.validation.numpy()
+    return accuracy(model.fit(data).predict()[held_out], data.labels[held_out])
+
+
+def _ended(study: Any) -> list[Any]:
+    return [trial for trial in study.get_trials(deepcopy=False) if trial.state.is_finished()]

@@ -1,0 +1,146 @@
+"""Runs on this machine: worker processes of one thread each, which end with the process that started them."""
+
+import contextlib
+import json
+import os
+import pickle
+import queue
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import cloudpickle
+
+from quietgraph.bench.execute import Row, Run, execute_batch
+
+_ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+_COMMAND: Final = "from quietgraph.bench.workers import serve; serve()"
+
+
+def carry_out(batches: Sequence[list[Run]], *, jobs: int, time_limit: float | None) -> Iterator[Row]:
+    """Give a row for each run of the batches as it finishes.
+
+    A run that takes longer than the time limit, or whose worker is killed, becomes a row; the others of its batch go
+    to another worker. Closing the iterator ends the workers at once.
+    """
+    waiting, rows = deque(batches), queue.SimpleQueue[Row | Exception]()
+    workers = [_Worker(waiting, rows, time_limit) for _ in range(min(jobs, len(batches)))]
+    try:
+        for worker in workers:
+            worker.start()
+        for _ in range(sum(map(len, batches))):
+            row = rows.get()
+            if isinstance(row, Exception):
+                raise row
+            yield row
+    finally:
+        waiting.clear()
+        for worker in workers:
+            worker.stop()
+
+
+class _Worker(threading.Thread):
+    """Hands batches to a process of its own, one after the other, and takes its rows."""
+
+    def __init__(
+        self, waiting: deque[list[Run]], rows: "queue.SimpleQueue[Row | Exception]", limit: float | None
+    ) -> None:
+        super().__init__(daemon=True)
+        self.waiting, self.rows, self.limit = waiting, rows, limit
+        self.process: subprocess.Popen[bytes] | None = None
+        self.is_late = self.is_over = False
+        self.lock = threading.Lock()  # no process starts after `stop`
+
+    def run(self) -> None:
+        try:
+            while not self.is_over:
+                self._batch(self.waiting.popleft())
+        except IndexError:  # nothing is waiting
+            self.stop()
+        except Exception as error:  # noqa: BLE001 (raised again where the rows are taken)
+            self.rows.put(error)
+
+    def stop(self) -> None:
+        """End the process; a run under way is lost."""
+        with self.lock:
+            self.is_over = True
+            self._end()
+
+    def _batch(self, runs: list[Run]) -> None:
+        process: Any = self._process()
+        with contextlib.suppress(OSError):  # where the process is gone, the first row does not come
+            batch = cloudpickle.dumps(runs)
+            process.stdin.write(len(batch).to_bytes(8, "big") + batch)
+            process.stdin.flush()
+            process.stdout.readline()  # it has the batch: time counts from here
+        for place, run in enumerate(runs):
+            line = self._line(process.stdout)
+            if not line.endswith(b"\n"):
+                code = self._end()
+                if place + 1 < len(runs) and not self.is_over:
+                    self.waiting.appendleft(runs[place + 1 :])
+                self.rows.put(self._loss(run, code))
+                return
+            self.rows.put(json.loads(line))
+
+    def _process(self) -> "subprocess.Popen[bytes]":
+        """Return the process that waits for a batch; a new one where there is none."""
+        environment = {**os.environ, **_ONE_THREAD, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        with self.lock:
+            if self.is_over:
+                raise IndexError
+            if self.process is None:  # in a session of its own: Ctrl-C is for the parent to handle
+                pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
+                self.process = subprocess.Popen([sys.executable, "-c", _COMMAND], env=environment, **pipes)  # noqa: S603
+            return self.process
+
+    def _line(self, pipe: Any) -> bytes:
+        self.is_late = False
+        clock = threading.Timer(self.limit or 0, self._late)
+        if self.limit is not None:
+            clock.start()
+        line: bytes = pipe.readline()
+        clock.cancel()
+        return line
+
+    def _late(self) -> None:
+        self.is_late = True
+        self._end()
+
+    def _end(self) -> int:
+        process, self.process = self.process, None
+        if process is None:
+            return 0
+        process.kill()
+        return process.wait()
+
+    def _loss(self, run: Run, code: int) -> Row:
+        if self.is_late:
+            return run.row("timeout", reason=f"longer than {self.limit:g} s", seconds=self.limit)
+        words = "was killed, perhaps for want of memory" if code < 0 else f"ended with exit code {code}"
+        return run.row("failed", reason=f"the worker process {words}")
+
+
+def serve() -> None:
+    """Carry out batches from standard input, a row a line on standard output, until the parent is gone."""
+    import torch
+
+    torch.set_num_threads(1)
+    output = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a method prints is no row
+    batches = queue.SimpleQueue[bytes]()
+    threading.Thread(target=_receive, args=(batches,), daemon=True).start()
+    while True:
+        runs = pickle.loads(batches.get())  # noqa: S301 (written by the parent)
+        print(file=output, flush=True)  # noqa: T201
+        for row in execute_batch(runs):
+            print(json.dumps(row), file=output, flush=True)  # noqa: T201
+
+
+def _receive(batches: "queue.SimpleQueue[bytes]") -> None:
+    while header := sys.stdin.buffer.read(8):
+        batches.put(sys.stdin.buffer.read(int.from_bytes(header, "big")))
+    os._exit(0)
