@@ -168,7 +168,7 @@ def _read_arxiv(folder: Path) -> Raw:
 def _parts(masks: list[AnyArray]) -> Tensor:
     """Return masks of train, validation and test [nodes, splits] as one table; a node in two is in the later one."""
     train, validation, test = masks
-    codes = np.select([test, validation, train], [TEST, VALIDATION, TRAIN])
+    codes = np.where(test, TEST, np.where(validation, VALIDATION, np.where(train, TRAIN, 0)))
     return torch.from_numpy(codes.astype(np.int8))
 
 
