@@ -1,0 +1,1 @@
+"""Methods built on the GRACE encoder: ARIEL, SFA, GraphCL."""
