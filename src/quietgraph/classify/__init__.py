@@ -1,0 +1,1 @@
+"""What is learned on top of embeddings: linear classifiers, attention, label noise."""
