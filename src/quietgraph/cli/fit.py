@@ -12,7 +12,6 @@ from quietgraph.cli.options import ARGUMENT, LABELS, Reading, command
 if TYPE_CHECKING:
     from quietgraph.assess.assess import Assessment
     from quietgraph.data.data import Data, Truth
-    from quietgraph.methods.base import NodeClassifier
 
 _SEED_MAX = 2**32 - 1
 
@@ -102,8 +101,8 @@ def _is_own(options: Fit) -> bool:
 
     return (
         bool(options.nodes or options.edges)
-        or is_path(options.source or ".")
-        and (options.source is not None or any(Path(".").glob("nodes.*")))
+        or (is_path(options.source or ".")
+        and (options.source is not None or any(Path(".").glob("nodes.*"))))
     )
 
 
