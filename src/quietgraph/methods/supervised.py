@@ -1,7 +1,9 @@
-"""What methods share that train a network on labels: training by validation, and answers meanwhile."""
+"""What several methods share: training by validation, answers meanwhile, votes and supports of nodes."""
 
 from typing import Any
 
+import numpy as np
+import scipy.sparse
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -9,7 +11,7 @@ from torch import Tensor, nn
 from quietgraph.embed.train import Losses, Schedule, train
 from quietgraph.graph import Graph
 from quietgraph.methods.base import Fitted, Observed
-from quietgraph.types import Scores
+from quietgraph.types import Scores, SparseMatrix
 
 
 def fit_network(
@@ -54,3 +56,12 @@ def known_or_predicted(observed: Observed, scores: Scores) -> Tensor:
     """Return the class of each node as one-hot rows: its training label, else its largest score [nodes, classes]."""
     classes = torch.where(observed.train, observed.codes, scores.argmax(dim=1))
     return F.one_hot(classes, scores.shape[1]).to(scores.dtype)
+
+
+def keep_largest(matrix: SparseMatrix, most: int) -> SparseMatrix:
+    """Return the `most` largest entries of each row; of equal ones, those of smaller columns."""
+    found = matrix.tocoo()
+    order = np.lexsort((found.col, -found.data, found.row))
+    rows = found.row[order]
+    order = order[np.arange(len(rows)) - np.searchsorted(rows, rows) < most]
+    return scipy.sparse.csr_matrix((found.data[order], (found.row[order], found.col[order])), shape=found.shape)

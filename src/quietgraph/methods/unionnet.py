@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import final
 
-import numpy as np
 import scipy.sparse
 import torch
 import torch.nn.functional as F
@@ -14,7 +13,7 @@ from quietgraph.embed.train import Schedule
 from quietgraph.graph import CSR, Graph
 from quietgraph.methods.base import Fitted, NodeClassifier, Observed
 from quietgraph.methods.gcn import GCNNetwork
-from quietgraph.methods.supervised import fit_network, known_or_predicted, look
+from quietgraph.methods.supervised import fit_network, keep_largest, known_or_predicted, look
 from quietgraph.params import param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Labels, Mask, Scores, SparseMatrix
@@ -101,15 +100,6 @@ def count_visits(adjacency: CSR, starts: Tensor, *, walks: int, length: int, dra
     counts = scipy.sparse.csr_matrix((others, (origins, nodes)), shape=(len(starts), adjacency.shape[1]))
     counts.eliminate_zeros()
     return counts
-
-
-def keep_largest(matrix: SparseMatrix, most: int) -> SparseMatrix:
-    """Return the `most` largest entries of each row; of equal ones, those of smaller columns."""
-    found = matrix.tocoo()
-    order = np.lexsort((found.col, -found.data, found.row))
-    rows = found.row[order]
-    order = order[np.arange(len(rows)) - np.searchsorted(rows, rows) < most]
-    return scipy.sparse.csr_matrix((found.data[order], (found.row[order], found.col[order])), shape=found.shape)
 
 
 def support_votes(supports: CSR, hidden: Embeddings, classes: Tensor, observed: Observed) -> Tensor:

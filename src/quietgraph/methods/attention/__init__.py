@@ -1,0 +1,1 @@
+"""Methods built on sparse graph attention."""

@@ -1,0 +1,97 @@
+"""CGNN: contrast of views, and labels that neighbours outvote are replaced."""
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from quietgraph.embed.losses import info_nce
+from quietgraph.embed.operator import drop_entries, scaled
+from quietgraph.embed.sparse import entry_products, multiply
+from quietgraph.embed.train import Schedule
+from quietgraph.embed.views import ViewRates
+from quietgraph.graph import CSR, Graph
+from quietgraph.methods.base import Fitted, NodeClassifier, Observed
+from quietgraph.methods.consistency.network import ContrastedGCN, ViewPairs
+from quietgraph.methods.supervised import fit_network, known_or_predicted, look
+from quietgraph.params import param
+from quietgraph.types import Labels, Scores
+
+
+@final
+@dataclass(kw_only=True, eq=False, repr=False)
+class CGNN(NodeClassifier):
+    """Contrast of views, and labels cleaned by the neighbours' vote (Yuan et al., ICASSP 2023).
+
+    Cross-entropy of one view on the cleaned labels plus lambda times InfoNCE between the projections of both views.
+    Our reading of the abstract: the projection is contrasted, 500 nodes an epoch instead of all, and cleaning starts
+    from the observed labels each epoch, so that mistakes do not pile up.
+    """
+
+    hidden: int = param(64, "width of the hidden layers", low=1)
+    dropout: float = param(0.5, "fraction of entries dropped between layers", low=0, high=0.99)
+    feature_norm: str = param("l1", "scaling of feature rows", choices=("l2", "l1", "none"))
+    edge_drop: float = param(0.5, "fraction of edges dropped in a view", low=0, high=1)
+    feature_drop: float = param(0.5, "fraction of feature entries dropped in a view", low=0, high=0.99)
+    temperature: float = param(0.5, "temperature of the contrast between views", low=0.01)
+    anchors: int = param(500, "nodes contrasted in an epoch", low=2)
+    contrast_weight: float = param(1.0, "weight of the contrast (lambda)", low=0)
+    clean_from: int = param(100, "first epoch with cleaned labels", low=0)
+    agreement: float = param(
+        0.8, "least similarity of a neighbour, and fraction of such neighbours (omega)", low=0, high=1
+    )
+    epochs: int = param(200, "training epochs", low=1)
+    learning_rate: float = param(0.01, "step size of Adam", low=0)
+    weight_decay: float = param(5e-4, "weight decay of Adam", low=0)
+
+    def _network(self, features: int, classes: int) -> ContrastedGCN:
+        return ContrastedGCN(
+            features, self.hidden, classes, dropout=self.dropout, norm=self.feature_norm, convolves=True
+        )
+
+    def _fit(self, graph: Graph, observed: Observed) -> Fitted:
+        network = self._network(graph.num_features, observed.num_classes).to(graph.device)
+        views, features = ViewPairs(graph, ViewRates(self.edge_drop), seed=self.seed), scaled(graph, self.feature_norm)
+        near = graph.adjacency.take_rows(observed.train.nonzero().squeeze(1))
+
+        def losses(epoch: int) -> dict[str, Tensor]:
+            targets = observed.codes[observed.train]
+            if epoch >= self.clean_from:
+                targets = cleaned_labels(observed, look(network, graph)[0], near, above=self.agreement)
+            pair = views.draw()
+            hidden = [
+                network.hidden(view.operator, drop_entries(features, self.feature_drop, training=True)) for view in pair
+            ]
+            labels = F.cross_entropy(network.classify(pair[0].operator, hidden[0])[observed.train], targets)
+            nodes = views.anchors(self.anchors)
+            projected = [network.projection(one[nodes]) for one in hidden]
+            contrast = info_nce(*projected, temperature=self.temperature, intra_view=True)
+            return {"loss": labels + self.contrast_weight * contrast, "labels": labels, "contrast": contrast}
+
+        schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay)
+        return fit_network(network, losses, schedule, graph, observed)
+
+
+def cleaned_labels(observed: Observed, scores: Scores, near: CSR, *, above: float) -> Labels:
+    """Return the training labels, replaced where like-minded neighbours vote for another class [training nodes].
+
+    Neighbours vote with their training label where they have one, else with their predicted class. The vote counts
+    where more than a fraction `above` of the neighbours have predictions whose cosine with the node's own is larger
+    than `above`. A verified label stays.
+
+    Args:
+        observed: The labels.
+        scores: What the model says now [nodes, classes].
+        near: Row k holds the neighbours of the k-th training node.
+        above: Threshold of similarity, and of the fraction of like neighbours.
+    """
+    labels = observed.codes[observed.train]
+    votes = multiply(near, known_or_predicted(observed, scores))
+    outvoted = votes.amax(dim=1) > votes.gather(1, labels[:, None]).squeeze(1)
+    probabilities = F.normalize(scores.softmax(dim=1), dim=1)
+    cosines = entry_products(near, probabilities[observed.train], probabilities)
+    alike = torch.zeros_like(votes[:, 0]).index_add_(0, near.rows, (cosines > above).to(votes))
+    replaced = outvoted & (alike > above * near.row_counts) & ~observed.certain
+    return torch.where(replaced, votes.argmax(dim=1), labels)

@@ -1,0 +1,132 @@
+"""CRGNN: labels count where two views agree, and two spaces give the same similarity."""
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from quietgraph.embed.losses import info_nce
+from quietgraph.embed.operator import normalised_adjacency, scaled
+from quietgraph.embed.sparse import entry_products
+from quietgraph.embed.train import Schedule
+from quietgraph.embed.views import View, ViewRates
+from quietgraph.graph import CSR, Features, Graph
+from quietgraph.methods.base import Fitted, NodeClassifier, Observed
+from quietgraph.methods.consistency.network import ContrastedGCN, ViewPairs
+from quietgraph.methods.supervised import fit_network
+from quietgraph.params import param
+from quietgraph.rng import torch_generator
+from quietgraph.types import Embeddings, Labels, Mask, Scalar, Scores
+
+
+@final
+@dataclass(kw_only=True, eq=False, repr=False)
+class CRGNN(NodeClassifier):
+    """Contrast of views and neighbours, dynamic cross-entropy, consistency (Li et al., Neural Networks 172, 2024).
+
+    alpha (InfoNCE of two views + the same with neighbours as positives too) + `agreed_cross_entropy` of both views
+    + beta `space_consistency`. Our reading of the abstract: the form of the neighbour contrast, pairs of nodes for the
+    consistency, a linear head on the last convolution, and 500 nodes contrasted an epoch instead of all.
+    """
+
+    hidden: int = param(64, "width of the hidden layers", low=1)
+    dropout: float = param(0.5, "fraction of entries dropped between layers", low=0, high=0.99)
+    feature_norm: str = param("l1", "scaling of feature rows", choices=("l2", "l1", "none"))
+    edge_drop: float = param(0.3, "fraction of edges dropped in a view", low=0, high=1)
+    feature_mask: float = param(0.3, "fraction of feature columns masked in a view", low=0, high=1)
+    temperature: float = param(0.5, "temperature of the contrasts", low=0.01)
+    anchors: int = param(500, "nodes contrasted in an epoch", low=2)
+    contrast_weight: float = param(0.2, "weight of both contrasts (alpha)", low=0)
+    consistency_weight: float = param(0.2, "weight of the consistency (beta)", low=0)
+    confidence: float = param(0.8, "least similarity of predictions that counts", low=0, high=1)
+    epochs: int = param(200, "training epochs", low=1)
+    learning_rate: float = param(0.01, "step size of Adam", low=0)
+    weight_decay: float = param(5e-4, "weight decay of Adam", low=0)
+
+    def _network(self, features: int, classes: int) -> ContrastedGCN:
+        return ContrastedGCN(
+            features, self.hidden, classes, dropout=self.dropout, norm=self.feature_norm, convolves=False
+        )
+
+    def _fit(self, graph: Graph, observed: Observed) -> Fitted:
+        network = self._network(graph.num_features, observed.num_classes).to(graph.device)
+        views = ViewPairs(graph, ViewRates(self.edge_drop, self.feature_mask), seed=self.seed)
+        features, draws = scaled(graph, self.feature_norm), torch_generator(self.seed, "pairs")
+        taught, targets = observed.train, observed.codes[observed.train]
+
+        def losses(_: int) -> dict[str, Tensor]:
+            hidden = [network.hidden(view.operator, masked(features, view)) for view in views.draw()]
+            scores = [network.classify(normalised_adjacency(graph), one) for one in hidden]
+            spaces = [F.normalize(network.projection(one), dim=1) for one in hidden]
+            nodes = views.anchors(self.anchors)
+            near = graph.adjacency.take_rows(nodes)
+            plain = info_nce(*(one[nodes] for one in spaces), temperature=self.temperature, intra_view=True)
+            # The contrast with neighbours as positives has the denominators of the plain one.
+            contrast = 2 * plain - neighbour_gain(spaces, nodes, near, temperature=self.temperature)
+            labels = agreed_cross_entropy(scores[0][taught], scores[1][taught], targets, certain=observed.certain)
+            strangers = torch.randint(graph.num_nodes, (len(nodes),), generator=draws).to(graph.device)
+            left, right = torch.cat([nodes[near.rows], nodes]), torch.cat([near.columns.long(), strangers])
+            consistency = space_consistency(spaces, scores, left, right, confidence=self.confidence)
+            loss = labels + self.contrast_weight * contrast + self.consistency_weight * consistency
+            return {"loss": loss, "labels": labels, "contrast": contrast, "consistency": consistency}
+
+        schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay)
+        return fit_network(network, losses, schedule, graph, observed)
+
+
+def masked(features: Features, view: View) -> Features:
+    """Return the features with the columns that the view leaves."""
+    if view.feature_mask is None:
+        return features
+    if isinstance(features, CSR):
+        return features.with_values(features.values * view.feature_mask[features.columns])
+    return features * view.feature_mask
+
+
+def neighbour_gain(spaces: list[Embeddings], nodes: Tensor, near: CSR, *, temperature: float) -> Scalar:
+    """Return by how much the contrast falls when neighbours are positives too.
+
+    With s(a, b) = exp(a . b / temperature), the mean over nodes i and both directions of
+    log [s(u_i, v_i) + sum_{j in N(i)} (s(u_i, u_j) + s(u_i, v_j))] / (2 |N(i)| + 1) - log s(u_i, v_i).
+
+    Args:
+        spaces: Unit rows of the two views [nodes of the graph, dim].
+        nodes: Nodes i.
+        near: Row k holds the neighbours of nodes[k].
+        temperature: Smaller is sharper; above 0.
+    """
+    gains = []
+    for here, there in (spaces, spaces[::-1]):
+        own = here[nodes]
+        # All cosines less 1, so that no power overflows.
+        positive = ((own * there[nodes]).sum(dim=1) - 1) / temperature
+        total = positive.exp()
+        for side in (here, there):
+            total = total.index_add(0, near.rows, ((entry_products(near, own, side) - 1) / temperature).exp())
+        gains.append((total / (2 * near.row_counts + 1)).clamp_min(1e-30).log() - positive)
+    return torch.stack(gains).mean()
+
+
+def agreed_cross_entropy(first: Scores, second: Scores, targets: Labels, *, certain: Mask) -> Scalar:
+    """Return the mean cross-entropy of both views over nodes on whose class they agree, or 0.
+
+    Nodes whose label is certain [nodes] count in any case.
+    """
+    agreed = ((first.argmax(dim=1) == second.argmax(dim=1)) | certain).float()
+    costs = [F.cross_entropy(one, targets, reduction="none") for one in (first, second)]
+    return (agreed * (costs[0] + costs[1]) / 2).sum() / agreed.sum().clamp_min(1)
+
+
+def space_consistency(
+    spaces: list[Embeddings], scores: list[Scores], left: Tensor, right: Tensor, *, confidence: float
+) -> Scalar:
+    """Return the cost of node pairs that are alike in the contrasted space but not in their predictions.
+
+    Mean over pairs (i, j) of the squared difference between (1 + cos(u_i, v_j)) / 2 and the probability that i and j
+    have one class, which counts 0 below `confidence`.
+    """
+    alike = (1 + (spaces[0][left] * spaces[1][right]).sum(dim=1)) / 2
+    same = (scores[0].softmax(dim=1)[left] * scores[1].softmax(dim=1)[right]).sum(dim=1)
+    return (alike - torch.where(same < confidence, 0, same)).square().mean()

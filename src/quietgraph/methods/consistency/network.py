@@ -1,0 +1,56 @@
+"""What CRGNN and CGNN share: a graph convolution network that also contrasts two views."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from quietgraph.embed.encoder import GraphConvolution
+from quietgraph.embed.operator import Structure, normalised_adjacency, scaled
+from quietgraph.embed.views import View, ViewRates, draw_view
+from quietgraph.graph import CSR, Features, Graph
+from quietgraph.rng import torch_generator
+from quietgraph.types import Embeddings, Scores
+
+
+class ContrastedGCN(nn.Module):
+    """Two graph convolutions H = A drop(relu(A X W0 + b0)) W1 + b1, a projection of H, and a head that classifies."""
+
+    def __init__(self, features: int, hidden: int, classes: int, *, dropout: float, norm: str, convolves: bool) -> None:
+        super().__init__()
+        self.first, self.second = GraphConvolution(features, hidden), GraphConvolution(hidden, hidden)
+        self.projection = nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, hidden))
+        self.head = GraphConvolution(hidden, classes) if convolves else nn.Linear(hidden, classes)
+        self.dropout, self.norm = dropout, norm
+
+    def hidden(self, operator: CSR, features: Features) -> Embeddings:
+        """Return H [nodes, hidden]."""
+        between = F.dropout(self.first(operator, features).relu(), self.dropout, self.training)
+        return self.second(operator, between)
+
+    def classify(self, operator: CSR, hidden: Embeddings) -> Scores:
+        """Return class scores [nodes, classes]: H W + b, or A drop(relu(H)) W + b where the head convolves."""
+        if isinstance(self.head, nn.Linear):
+            return self.head(hidden)
+        return self.head(operator, F.dropout(hidden.relu(), self.dropout, self.training))
+
+    def forward(self, graph: Graph) -> tuple[Scores, Embeddings]:
+        """Return scores and H of every node of the graph as given [nodes, classes], [nodes, hidden]."""
+        operator = normalised_adjacency(graph)
+        hidden = self.hidden(operator, scaled(graph, self.norm))
+        return self.classify(operator, hidden), hidden
+
+
+class ViewPairs:
+    """Two random views of a graph each epoch, and a sample of nodes to contrast."""
+
+    def __init__(self, graph: Graph, rates: ViewRates, *, seed: int) -> None:
+        self.graph, self.rates, self.draws = graph, rates, torch_generator(seed, "views")
+
+    def draw(self) -> list[View]:
+        """Return two views."""
+        structure, width = Structure.of(self.graph), self.graph.num_features
+        return [draw_view(structure, width, self.rates, generator=self.draws) for _ in range(2)]
+
+    def anchors(self, most: int) -> Tensor:
+        """Return the nodes of this epoch's contrast: all, or a sample of so many [anchors]."""
+        return torch.randperm(self.graph.num_nodes, generator=self.draws)[:most].to(self.graph.device)
