@@ -90,7 +90,7 @@ def glorot(rows: int, columns: int, *, generator: torch.Generator) -> nn.Paramet
 
 def leaky(values: Tensor, slope: Tensor) -> Tensor:
     """Return values where they are positive, slope * values elsewhere; the slope is learned."""
-    return _Leaky.apply(values, slope)  # type: ignore[no-any-return]
+    return _Leaky.apply(values, slope)
 
 
 class _Leaky(torch.autograd.Function):

@@ -26,11 +26,14 @@ def info_nce(first: Embeddings, second: Embeddings, *, temperature: float, intra
     """
     # Scaling the rows divides every similarity by the temperature at the cost of one pass.
     first, second = (F.normalize(each, dim=1, eps=_LEAST_NORM) * temperature**-0.5 for each in (first, second))
+    if len(first) <= _BLOCK:
+        across = first @ second.T
+        total = -2 * across.diagonal().sum()
+        for dim, own in ((1, first), (0, second)):  # the second direction reads the columns
+            total = total + _negatives(across.logsumexp(dim=dim), own, own, 0, intra_view).sum()
+        return total / (2 * len(first))
     total = first.new_zeros(())
     for here, there in ((first, second), (second, first)):
-        if len(first) <= _BLOCK:
-            total = total + _costs(here, there, 0, intra_view)
-            continue
         for start in range(0, len(first), _BLOCK):  # similarities are recomputed in the backward pass
             total = total + checkpoint(_costs, here, there, start, intra_view, use_reentrant=False)
     return total / (2 * len(first))
@@ -39,12 +42,17 @@ def info_nce(first: Embeddings, second: Embeddings, *, temperature: float, intra
 def _costs(here: Tensor, there: Tensor, start: int, intra_view: bool) -> Tensor:
     """Return the summed costs of a block of anchors against all nodes, in one direction."""
     anchors = here[start : start + _BLOCK]
-    normaliser = (anchors @ there.T).logsumexp(dim=1)
-    if intra_view:
-        places = torch.arange(len(anchors), device=here.device)
-        inside = (anchors @ here.T).index_put((places, places + start), here.new_full((), float("-inf")))
-        normaliser = torch.logaddexp(normaliser, inside.logsumexp(dim=1))
+    normaliser = _negatives((anchors @ there.T).logsumexp(dim=1), anchors, here, start, intra_view)
     return (normaliser - (anchors * there[start : start + _BLOCK]).sum(dim=1)).sum()
+
+
+def _negatives(normaliser: Tensor, anchors: Tensor, own: Tensor, start: int, intra_view: bool) -> Tensor:
+    """Return the normaliser of anchors with the other nodes of their own view in it, if these count [anchors]."""
+    if not intra_view:
+        return normaliser
+    places = torch.arange(len(anchors), device=own.device)
+    inside = (anchors @ own.T).index_put((places, places + start), own.new_full((), float("-inf")))
+    return torch.logaddexp(normaliser, inside.logsumexp(dim=1))
 
 
 def prototype_loss(embeddings: Embeddings, prototypes: Tensor, assignments: Labels, *, temperature: float) -> Scalar:

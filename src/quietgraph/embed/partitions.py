@@ -1,7 +1,8 @@
 """A large graph in partitions: which nodes are trained on together, and the subgraph among them.
 
-METIS (the package `pymetis`) finds small clusters that cut few edges, and a partition is made of many clusters from all
-over the graph: nodes of one cluster are similar, and a contrast among them alone would push apart what belongs together.
+METIS (the package `pymetis`) finds small clusters that cut few edges, and a partition is made of many clusters from
+all over the graph: nodes of one cluster are similar, and a contrast among them alone would push apart what belongs
+together.
 """
 
 import importlib.util
