@@ -11,11 +11,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-import numpy as np
 import torch
 from sklearn.base import clone
 
-from quietgraph.bench.metrics import accuracy, evaluate, evaluate_assessment, in_classes
+from quietgraph.bench.metrics import evaluate, evaluate_assessment, in_classes
 from quietgraph.bench.store import KEY
 from quietgraph.data.data import Data, Truth
 from quietgraph.data.datasets import load_benchmark
@@ -117,7 +116,7 @@ def execute_batch(runs: Sequence[Run]) -> Iterator[Row]:
             row = run.row("done", **score(model, data, truth), seconds_fit=seconds)
             for name in run.measures:
                 row |= MEASURES[name](model, data, truth, run)
-        except Exception as error:  # noqa: BLE001 (a failure is a result)
+        except Exception as error:
             row = run.row("failed", reason=_sentence(error))
         yield {**row, "seconds": time.perf_counter() - clock}
 

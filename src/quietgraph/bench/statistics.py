@@ -23,10 +23,10 @@ _DECIMALS: Final = 12  # differences below this are rounding: ties must be ties
 
 
 def summary(runs: pd.DataFrame, metric: str = "test_accuracy") -> pd.DataFrame:
-    """Return mean, std (ddof 1), n (finished runs) and failed, one row per cell and method."""
+    """Return mean, std (ddof 1), n (finished runs that have the metric) and failed, one row per cell and method."""
     groups = _checked(runs, metric).groupby([*CELL, "method"])
     table = groups["value"].agg(["mean", "std", "count"]).rename(columns={"count": "n"})
-    return table.assign(failed=groups.size() - table["n"]).reset_index()
+    return table.assign(failed=groups["failed"].sum()).reset_index()
 
 
 def compare(runs: pd.DataFrame, baseline: str | Sequence[str], metric: str = "test_accuracy") -> pd.DataFrame:
@@ -120,8 +120,8 @@ def _checked(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
             f"{method} on {dataset} with noise {noise} and seed {seed} has several runs, of other settings or data. "
             "Keep one kind, for example runs[runs['settings'] == ...]."
         )
-    value = pd.to_numeric(runs[metric]).where(runs["status"] == "done")
-    return runs[[*CELL, "method", "seed"]].assign(value=value)
+    failed = runs["status"] != "done"
+    return runs[[*CELL, "method", "seed"]].assign(value=pd.to_numeric(runs[metric]).mask(failed), failed=failed)
 
 
 def _paired_p(gains: FloatArray) -> float:

@@ -60,7 +60,7 @@ class _Worker(threading.Thread):
                 self._batch(self.waiting.popleft())
         except IndexError:  # nothing is waiting
             self.stop()
-        except Exception as error:  # noqa: BLE001 (raised again where the rows are taken)
+        except Exception as error:
             self.rows.put(error)
 
     def stop(self) -> None:
@@ -135,9 +135,9 @@ def serve() -> None:
     threading.Thread(target=_receive, args=(batches,), daemon=True).start()
     while True:
         runs = pickle.loads(batches.get())  # noqa: S301 (written by the parent)
-        print(file=output, flush=True)  # noqa: T201
+        print(file=output, flush=True)
         for row in execute_batch(runs):
-            print(json.dumps(row), file=output, flush=True)  # noqa: T201
+            print(json.dumps(row), file=output, flush=True)
 
 
 def _receive(batches: "queue.SimpleQueue[bytes]") -> None:
