@@ -1,0 +1,278 @@
+"""Plots with matplotlib: each draws values on given axes, or on new ones, and returns the axes.
+
+qg.plots.training(model.fitted_.history)
+qg.plots.noise_matrix(result.noise.matrix, result.classes, ax=axes[0])
+
+Every line differs in colour and in dashes or marker, for print and for any colour vision.
+"""
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+
+from quietgraph.errors import InvalidParameterError
+from quietgraph.rng import derive_seed, numpy_generator
+from quietgraph.types import AnyArray, Float32Array, FloatArray
+
+# Okabe and Ito's colours; an olive stands for their yellow, which is too pale on white.
+COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D00")
+RED, BLUE, GREY = "#c1121f", "#2f6fd0", "#777777"
+_DASHES: Final = ("-", "--", "-.", ":")
+_MARKERS: Final = "os^DvPX"
+_RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_SMALLEST: Final = 1e-6  # of the largest eigenvalue; below lies rounding
+_BINS: Final = 10
+_DIRECTIONS, _ANCHORS, _FEWEST = 32, 800, 60  # of the map: leading directions, nodes that t-SNE places, too few for it
+
+
+def training(history: Sequence[Mapping[str, float]], ax: Axes | None = None) -> Axes:
+    """Draw the losses against the epoch; `history` is `model.fitted_.history`."""
+    if not history:
+        raise InvalidParameterError("there are no epochs to show. Choose a method that trains.")
+    axes = _axes(ax)
+    for index, name in enumerate(name for name in history[-1] if name not in {"seconds", "score"}):
+        points = [(epoch, row[name]) for epoch, row in enumerate(history) if name in row]
+        axes.plot(*zip(*points, strict=True), label=name, **_line(index))
+    return _finished(axes, "epoch", "loss")
+
+
+def calibration(
+    confidence: AnyArray, right: AnyArray, expected: AnyArray | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw how often a prediction is right against its confidence; the area of a dot is the number of nodes.
+
+    Args:
+        confidence: Probability of each prediction [nodes].
+        right: Whether it agrees with the label it is scored against [nodes].
+        expected: Probability that it agrees with a label that may be wrong [nodes].
+        ax: Where to draw.
+    """
+    axes = _axes(ax)
+    axes.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=":", label="perfect calibration")
+    part = np.minimum((np.asarray(confidence) * _BINS).astype(int), _BINS - 1)
+    counts = np.bincount(part, minlength=_BINS)
+    filled = counts > 0
+
+    def mean(values: AnyArray) -> FloatArray:
+        return np.bincount(part, weights=values, minlength=_BINS)[filled] / counts[filled]
+
+    across, hits = mean(confidence), mean(right)
+    axes.plot(across, hits, label="this model", **_line(0))
+    if expected is not None:
+        axes.plot(across, mean(expected), label="expected at this noise", **_line(1))
+    axes.scatter(across, hits, s=12 + 140 * counts[filled] / counts.max(), color=COLOURS[0], alpha=0.75)
+    axes.set(xlim=(0, 1.05), ylim=(0, 1.08))
+    return _finished(axes, "confidence", "fraction that agrees")
+
+
+def coverage(confidence: AnyArray, right: AnyArray, ax: Axes | None = None) -> Axes:
+    """Draw the accuracy of the most confident predictions against their share; arguments as of `calibration`."""
+    axes, order = _axes(ax), np.argsort(-np.asarray(confidence), kind="stable")
+    count = np.arange(1, len(order) + 1)
+    axes.plot(count / len(order), np.cumsum(np.asarray(right, dtype=float)[order]) / count, **_line(0))
+    axes.set(xlim=(0, 1.05))
+    return _finished(axes, "fraction of nodes answered", "accuracy")
+
+
+def spectrum(before: Any, after: Any = None, ax: Axes | None = None) -> Axes:
+    """Draw eigenvalues as fractions of the largest: of a kernel, and of another such as that after attention."""
+    axes = _axes(ax)
+    for values, name, style in ((before, "K", _line(0, "o")), (after, "after attention", _line(1, "^"))):
+        if values is not None:
+            fractions = np.asarray(values) / np.asarray(values)[0]
+            _curve(axes, fractions[fractions >= _SMALLEST], name, style)
+    _powers_of_ten(axes, "y")
+    return _finished(axes, "rank", "eigenvalue / largest")
+
+
+def projections(signal: Any, noise: Any = None, ax: Axes | None = None) -> Axes:
+    """Draw how much of the labels, and of their noise, each direction holds; both are `Projection`s."""
+    axes = _axes(ax)
+    if noise is not None:  # points under a line: two jagged lines would hide each other
+        _curve(
+            axes, noise.scores, "label noise", {"color": BLUE, "ls": "none", "marker": "s", "ms": 2.4, "markevery": 1}
+        )
+    _curve(axes, signal.scores, "labels", {"color": RED, "lw": 0.9})
+    axes.axhline(1 / signal.num_nodes, color=GREY, ls=":")
+    _powers_of_ten(axes, "y")
+    return _finished(axes, "rank", "eigen-projection")
+
+
+def concentration(signal: Any, noise: Any = None, ax: Axes | None = None) -> Axes:
+    """Draw the fraction of the labels, and of their noise, within the first directions; both are `Projection`s."""
+    axes = _axes(ax)
+    _curve(axes, signal.concentration, "labels", {"color": RED, "marker": "o"})
+    if noise is not None:
+        _curve(axes, noise.concentration, "label noise", {"color": BLUE, "ls": "--", "marker": "s"})
+    ranks = np.arange(1, len(signal.scores) + 1)
+    axes.plot(ranks, ranks / signal.num_nodes, color=GREY, ls=":", label="spread evenly over all nodes")
+    axes.set(ylim=(0, 1.03))
+    return _finished(axes, "rank", "signal concentration ratio")
+
+
+def bound(terms: Any, ax: Axes | None = None) -> Axes:
+    """Draw the terms of the test-loss bound, `BoundTerms`, their sum and the test loss against the steps."""
+    axes, weight, steps = _axes(ax), 2 * terms.constant / terms.num_labelled, np.asarray(terms.steps)
+    _curve(axes, weight * terms.signal_loss, "right labels not fitted, L1", {"color": RED, "marker": "o"}, steps)
+    _curve(axes, weight * terms.noise_loss, "noise fitted, L2", {"color": BLUE, "ls": "--", "marker": "s"}, steps)
+    _curve(axes, terms.upper_bound, f"bound, c0 = {terms.constant:g}", {"color": COLOURS[3], "lw": 2.6}, steps)
+    if terms.test_loss is not None:
+        _curve(axes, terms.test_loss, "measured test loss", {**_line(2, "D"), "ls": "-."}, steps)
+    cost = terms.constant * terms.complexity.value
+    axes.axhline(cost, color=GREY, ls=":", label="kernel complexity KC")
+    axes.set_ylim(bottom=0)
+    _powers_of_ten(axes, "x")
+    return _finished(axes, "steps of gradient descent", "loss per node")
+
+
+def noise_matrix(matrix: AnyArray, classes: Sequence[object] | AnyArray, ax: Axes | None = None) -> Axes:
+    """Draw which label the nodes of each true class bear: a heat map with class names, shares in percent.
+
+    Args:
+        matrix: P(label | true class), rows sum to 1 [true class, label].
+        classes: Names, in the order of both.
+        ax: Where to draw.
+    """
+    values, names = np.asarray(matrix, dtype=float), [str(one) for one in classes]
+    size = 1.6 + 0.42 * len(names)
+    axes = plt.subplots(figsize=(size + 0.6, size), layout="constrained")[1] if ax is None else ax
+    axes.imshow(values, cmap="Blues", vmin=0, vmax=1)
+    for (row, column), share in np.ndenumerate(values):
+        if round(100 * share) or row == column:
+            ink = "white" if share > 0.55 else "black"
+            axes.text(column, row, f"{100 * share:.0f}", ha="center", va="center", color=ink, fontsize=8)
+    axes.set_xticks(range(len(names)), names, rotation=45, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(len(names)), names)
+    axes.set(xlabel="label", ylabel="true class")
+    axes.spines[:].set_visible(False)
+    return axes
+
+
+def noise_curves(runs: pd.DataFrame, metric: str = "test_accuracy", ax: Axes | None = None) -> Axes:
+    """Draw mean ± std against the noise rate, a line per method; runs are of one dataset and one kind of noise.
+
+    Runs without noise are the point at rate 0; settings without one rate are left out.
+    """
+    kinds = runs["noise"].str.extract(r"^([a-z]+):([0-9.]+)$").astype({1: float})
+    points = runs.assign(kind=kinds[0], rate=kinds[1].mask(runs["noise"] == "none", 0.0)).dropna(
+        subset=["rate", metric]
+    )
+    for name in ("dataset", "kind", "protocol"):
+        found = sorted(points[name].dropna().unique())
+        if len(found) > 1:
+            several = ", ".join(found)
+            raise InvalidParameterError(f"curves are of one {name}, got {several}. Draw each on axes of its own.")
+    if points.empty:
+        raise InvalidParameterError("no run has a noise with one rate, such as symmetric:0.4, to draw a curve of.")
+    axes = _axes(ax)
+    for index, (method, part) in enumerate(points.groupby("method", sort=False)):
+        curve = part.groupby("rate")[metric].agg(["mean", "std"]).fillna({"std": 0.0})
+        style: Any = {"color": COLOURS[index % len(COLOURS)], "ls": _DASHES[index // len(COLOURS) % len(_DASHES)]}
+        across, mean, std = 100 * curve.index.to_numpy(), curve["mean"].to_numpy(), curve["std"].to_numpy()
+        axes.fill_between(across, mean - std, mean + std, color=style["color"], alpha=0.1, lw=0)
+        axes.plot(across, mean, **style, lw=1.5, marker=_MARKERS[index % len(_MARKERS)], ms=5, label=str(method))
+    axes.set(title=", ".join([str(points["dataset"].iloc[0]), *points["kind"].dropna().unique()[:1]]))
+    return _finished(axes, "noise rate (%)", metric.replace("_", " "))
+
+
+def mean_ranks(ranks: "pd.Series[float]", critical_difference: float, ax: Axes | None = None) -> Axes:
+    """Draw mean ranks, best on top, each with half a critical difference to both sides.
+
+    Methods whose whiskers do not overlap differ significantly (Nemenyi). For the classic picture give these ranks to
+    `scikit_posthocs.critical_difference_diagram`.
+    """
+    size = (5.4, 0.8 + 0.24 * len(ranks))
+    axes = plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
+    places = np.arange(len(ranks))
+    axes.errorbar(ranks, places, xerr=critical_difference / 2, fmt="o", ms=4, color=COLOURS[0], ecolor=GREY, capsize=3)
+    axes.set_yticks(places, [str(name) for name in ranks.index])
+    axes.invert_yaxis()
+    return _finished(axes, f"mean rank ± half the critical difference of {critical_difference:.2f}", "")
+
+
+def embedding(places: AnyArray, predicted: AnyArray, ax: Axes | None = None) -> Axes:
+    """Draw nodes at their places (`place_nodes`), coloured by prediction [nodes, 2], [nodes]."""
+    axes = _axes(ax)
+    for index, label in enumerate(sorted(set(np.asarray(predicted).tolist()))):
+        inside, colour = np.asarray(predicted) == label, COLOURS[index % len(COLOURS)]
+        axes.scatter(places[inside, 0], places[inside, 1], s=8, label=str(label), alpha=0.8, linewidths=0, color=colour)
+    axes.set(xticks=[], yticks=[])
+    axes.legend(frameon=False, markerscale=2)
+    return axes
+
+
+def place_nodes(embeddings: Float32Array, *, seed: int = 0) -> FloatArray:
+    """Return a place in the unit square for every node, so that similar embeddings are close [nodes, 2].
+
+    t-SNE places at most 800 drawn nodes by their leading directions; every other node goes between the placed ones
+    that it is most similar to.
+    """
+    from sklearn.decomposition import PCA
+    from sklearn.manifold import TSNE
+    from sklearn.neighbors import KNeighborsRegressor
+    from sklearn.preprocessing import normalize
+
+    draws, rows = numpy_generator(seed, "places on the map"), normalize(np.asarray(embeddings, dtype=np.float64))
+    wide = np.pad(rows, ((0, 0), (0, max(0, 2 - rows.shape[1]))))
+    count = min(_DIRECTIONS, *wide.shape)
+    with np.errstate(invalid="ignore"):  # rows that are all the same have no variance to explain
+        rows = PCA(count, random_state=derive_seed(seed, "directions") % 2**32).fit_transform(wide)
+    places = rows[:, :2]
+    if len(rows) >= _FEWEST and rows[:, 0].std() > _SMALLEST:
+        anchors = np.sort(draws.choice(len(rows), size=min(_ANCHORS, len(rows)), replace=False))
+        start = (1e-4 * rows[anchors, :2] / rows[anchors, 0].std()).astype(np.float32)
+        perplexity = min(30.0, (len(anchors) - 1) / 3)
+        tsne = TSNE(perplexity=perplexity, max_iter=350, angle=0.8, init=start, random_state=int(draws.integers(2**31)))
+        placed = tsne.fit_transform(rows[anchors].astype(np.float32))
+        near = KNeighborsRegressor(n_neighbors=4, weights="distance").fit(rows[anchors], placed)
+        places = np.asarray(near.predict(rows), dtype=np.float64)
+    low, width = places.min(axis=0), np.ptp(places, axis=0)
+    unit: FloatArray = np.where(width > 0, (places - low) / np.where(width > 0, width, 1), 0.5)
+    return unit
+
+
+def to_svg(figure: Figure, *, transparent: bool = False) -> str:
+    """Return a figure as an SVG document with text as text; the same figure gives the same bytes."""
+    buffer, settings = io.StringIO(), {"svg.hashsalt": "quietgraph", "svg.fonttype": "none"}
+    without: Any = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    with mpl.rc_context(settings):  # type: ignore[arg-type]
+        figure.savefig(buffer, format="svg", transparent=transparent, metadata=without)
+    return buffer.getvalue()
+
+
+def _axes(ax: Axes | None) -> Axes:
+    return plt.subplots(figsize=(5.4, 3.2), layout="constrained")[1] if ax is None else ax
+
+
+def _finished(axes: Axes, across: str, up: str) -> Axes:
+    axes.set(xlabel=across, ylabel=up)
+    axes.spines[["top", "right"]].set_visible(False)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(frameon=False)
+    return axes
+
+
+def _line(index: int, marker: str = "") -> dict[str, Any]:
+    return {"color": COLOURS[index % 8], "ls": _DASHES[index % 4], "lw": 1.8, "marker": marker}
+
+
+def _curve(axes: Axes, up: Any, label: str, style: dict[str, Any], across: AnyArray | None = None) -> None:
+    values = np.asarray(up)
+    every = {"lw": 1.4, "ms": 4, "markevery": max(1, len(values) // 12), **style}
+    axes.plot(np.arange(1, len(values) + 1) if across is None else across, values, label=label, **every)
+
+
+def _powers_of_ten(axes: Axes, along: str) -> None:
+    """Make an axis logarithmic, its labels plain text that is not typeset as math."""
+    axes.set(**{f"{along}scale": "log"})
+    axis = axes.xaxis if along == "x" else axes.yaxis
+    axis.set_major_formatter(lambda value, _: f"10{str(round(np.log10(value))).translate(_RAISED)}")
+    axis.set_minor_locator(NullLocator())
