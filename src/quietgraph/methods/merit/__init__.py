@@ -1,0 +1,1 @@
+"""MERIT, and the two methods that train its siamese network with labels."""
