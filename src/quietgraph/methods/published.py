@@ -26,6 +26,7 @@ def citation(method: type[NodeClassifier]) -> str:
 def published_settings(method: type[NodeClassifier], dataset: str) -> dict[str, ParameterValue]:
     """Return the parameters that were published for a dataset; none where nothing was."""
     known = published().get(method_name(method), {}).get("settings", [])
+    known = published()[known]["settings"] if isinstance(known, str) else known  # those of another method
     found = next((dict(one) for one in known if dataset in one["datasets"]), {})
     found.pop("datasets", None)
     return parse_assignments(method, {name: str(value) for name, value in found.items()})
