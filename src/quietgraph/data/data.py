@@ -1,21 +1,22 @@
 """What a method learns from, `Data`, and what scores it, `Truth`: kept apart."""
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 import numpy as np
 import torch
 
-from quietgraph.data.labels import check_mask, encode_labels, labels_of_pyg
+from quietgraph.data.labels import check_mask, encode_labels, enumerate_words, labels_of_pyg
 from quietgraph.data.splits import Split, no_node
-from quietgraph.errors import InvalidLabelsError
+from quietgraph.errors import InvalidLabelsError, UnknownNameError
 from quietgraph.graph import Graph
 from quietgraph.types import UNKNOWN, AnyArray, Labels, Mask, MaskLike, ValuesLike
 
 if TYPE_CHECKING:
     from quietgraph.data.annotations import Annotations
-    from quietgraph.data.load import Source
+    from quietgraph.data.source import Source
 
+OBSERVED: Final = "observed"  # the annotator who gave the labels of the graph itself
 DataLike: TypeAlias = Any  # a Data, a Graph, a PyG Data or HeteroData, a NetworkX graph
 
 
@@ -84,6 +85,110 @@ class Data:
         """Return it with all labels alike: none is marked for validation, so every method gets the same labels."""
         split = Split(self.known & ~self.split.test, no_node(self.codes), self.split.test)
         return replace(self, split=split)
+
+    def annotate(self, answers: Any) -> Self:
+        """Return it with the answers of several annotators; the codes of their nodes are a majority vote.
+
+        Labels of one's own count as the answers of an annotator `observed`. Labels of a benchmark dataset are true ones,
+        so the answers take their place; those on test nodes are not used.
+
+        Args:
+            answers: What `read_annotations` takes.
+        """
+        from quietgraph.data.annotations import read_annotations
+
+        found = read_annotations(answers, self.ids, self.classes if len(self.classes) else None)
+        is_benchmark = bool(self.split.test.any())
+        if is_benchmark:
+            found = found.within(~self.split.test)
+        elif self.known.any():
+            found = found.joined(self.codes, OBSERVED)
+        if len(found) < 2:
+            raise InvalidLabelsError(
+                f"annotations must be about two nodes of {self.name} that are no test nodes. Answer others."
+            )
+        codes = torch.where(self.split.test, self.codes, found.majority()) if is_benchmark else found.majority()
+        marked = self.split.validation
+        split = Split(found.answered & ~marked, found.answered & marked, self.split.test)
+        note = f"{len(found):,} answers of {len(found.names)} annotators" + (
+            " in place of the labels" if is_benchmark else ""
+        )
+        return replace(
+            self,
+            codes=codes,
+            before=codes,
+            classes=found.classes,
+            split=split,
+            annotations=found,
+            notes=(*self.notes, note),
+        )
+
+    def correct(self, decisions: Any) -> Self:
+        """Return it with what people decided about labels: those they kept or corrected are verified.
+
+        Args:
+            decisions: What `read_decisions` takes: a file, a run folder, or `Decisions`.
+        """
+        from quietgraph.data.decisions import VERIFYING, read_decisions
+        from quietgraph.graph.io.tables import id_keys
+
+        found, codes = read_decisions(decisions), self.codes.clone()
+        before, decided = self.before.clone(), torch.zeros_like(self.known)
+        places = {key: place for place, key in enumerate(id_keys(self.ids))}
+        known = {key: code for code, key in enumerate(id_keys(self.classes))}
+        for node, one in found.by_node.items():
+            if node not in places:
+                raise UnknownNameError(f"node in {self.name}, of {found.name},", node, places)
+            place = places[node]
+            if one.label and one.label not in known:
+                raise UnknownNameError(f"class (node '{node}' of {found.name})", one.label, known)
+            if one.decision == "drop":
+                codes[place] = UNKNOWN
+            elif one.label:
+                codes[place] = known[one.label]
+            decided[place] = one.decision in VERIFYING
+            if one.observed and not self.verified[place]:
+                before[place] = known.get(one.observed, UNKNOWN)
+        changed = codes != self.codes
+        if (changed & ~self.known & self.split.test).any():
+            raise InvalidLabelsError(
+                f"{found.name} labels test nodes of {self.name}. Correct only nodes of suspects.csv."
+            )
+        verified = (codes != UNKNOWN) & (decided | (self.verified & ~changed))
+        dropped, kept = int((changed & (codes == UNKNOWN)).sum()), int((decided & ~changed & (codes != UNKNOWN)).sum())
+        counts = {"corrected": int(changed.sum()) - dropped, "kept": kept, "dropped": dropped}
+        words = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "none changed"
+        answers = None if self.annotations is None else self.annotations.within(codes != UNKNOWN)
+        marked, free = self.split.validation, (codes != UNKNOWN) & ~self.split.test
+        return replace(
+            self,
+            codes=codes,
+            before=before,
+            verified=verified,
+            split=Split(free & ~marked, free & marked, self.split.test),
+            annotations=answers,
+            notes=(*self.notes, f"labels by {found.name}: {words}"),
+        )
+
+    def describe(self) -> list[str]:
+        """Return what was understood of the source and done to the labels, one sentence each."""
+        from quietgraph.data.homophily import measure_homophily
+
+        graph, count = self.graph, int(self.known.sum())
+        form = self.name if self.source is None else self.source.form or self.name
+        lines = [f"{form}: {graph.num_nodes:,} nodes, {graph.num_edges:,} edges, {graph.num_features:,} features"]
+        if count:
+            sizes = torch.bincount(self.codes[self.known], minlength=len(self.classes))
+            order = sizes.argsort(descending=True, stable=True)
+            named = [f"{self.classes[code]} {int(sizes[code]):,}" for code in order.tolist()]
+            column = self.source.columns.label if self.source is not None and self.source.columns is not None else None
+            alike = measure_homophily(self).observed
+            lines.append(
+                f"labels: {count:,} of {graph.num_nodes:,} nodes ({100 * count / graph.num_nodes:.1f} %)"
+                f"{f' in {column}' if column else ''}, {len(named)} classes: {enumerate_words(named)}; homophily among "
+                f"labelled nodes {'unknown' if alike != alike else f'{alike:.2f}'}"  # noqa: PLR0124
+            )
+        return [*lines, *(one if one.startswith(("features: ", "edges: ")) else f"note: {one}" for one in self.notes)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,8 @@
 """Labels and masks as callers give them: checked, as class codes."""
 
-from typing import Any
+import re
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -10,39 +12,99 @@ from torch import Tensor
 from quietgraph.errors import InvalidLabelsError
 from quietgraph.types import UNKNOWN, AnyArray, Labels, Mask
 
+_ALWAYS_FINE: Final = 20  # different labels that are classes, however few nodes have one
+_CODE: Final = re.compile(r"[+-]?0[0-9]")  # 007 is a name, not seven
 
-def encode_labels(labels: object, num_nodes: int) -> tuple[Labels, AnyArray]:
+
+def encode_labels(labels: object, num_nodes: int, *, classes_max: int | None = None) -> tuple[Labels, AnyArray]:
     """Return class codes [nodes] and the sorted label values; -1, None and NaN are unknown."""
-    values = pd.Series(
-        labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels, dtype=object)
-    )
-    if values.ndim != 1 or len(values) != num_nodes:
+    plain = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else labels
+    array = plain.to_numpy(dtype=object) if isinstance(plain, pd.Series) else np.asarray(plain, dtype=object)
+    if array.ndim != 1 or len(array) != num_nodes:
         raise InvalidLabelsError(
-            f"labels must have one entry per node ({num_nodes}), got {len(values)}. Mark unlabelled nodes with -1."
+            f"labels must have one entry per node ({num_nodes}), got shape {array.shape}. Mark unlabelled nodes with -1."
         )
-    values = values.astype(object).where(values.notna(), None)
-    values = values.where(values.map(lambda one: isinstance(one, str | bool) or one != UNKNOWN), None)
-    kinds = {str if isinstance(one, str) else type(one) for one in values[values.notna()]}
-    if len({kind is str for kind in kinds}) > 1:
-        raise InvalidLabelsError(
-            "labels must be all numbers or all texts, got a mixture. Convert them with astype(str)."
-        )
-    codes, classes = pd.factorize(values, sort=True)
+    values = pd.Series(array)
+    minus_one = values.map(lambda one: not isinstance(one, str | bool | np.bool_) and one == UNKNOWN)
+    return class_codes(values.mask(minus_one.astype(bool), None), classes_max=classes_max)
+
+
+def class_codes(
+    labels: Any, *, texts: bool = False, classes_max: int | None = None, where: str = "labels"
+) -> tuple[Labels, AnyArray]:
+    """Return class codes and the sorted label values: all whole numbers, all True and False, or all texts.
+
+    Args:
+        labels: One value per node; None and NaN are unknown.
+        texts: Whether all values are texts, of which whole numbers count as such.
+        classes_max: Number of classes that is right though nearly every label has its own.
+        where: What the labels are, for messages.
+    """
+    codes, found = pd.factorize(pd.Series(labels, dtype=object))
+    classes = _plain(list(found), where, texts=texts)
     if len(classes) < 2:
-        raise InvalidLabelsError(f"labels must have at least two classes, got {list(classes)}. Label more nodes.")
-    return torch.from_numpy(codes.astype(np.int64)), np.asarray(list(classes))
+        got = f"only '{classes[0]}'. Label some nodes of another class" if classes else "no label. Label more nodes"
+        raise InvalidLabelsError(f"{where} must have at least two classes, got {got}.")
+    labelled, most = int((codes >= 0).sum()), classes_max or _ALWAYS_FINE
+    if len({*classes}) > most and (classes_max is not None or 2 * len({*classes}) > labelled):
+        raise InvalidLabelsError(
+            f"{where}: {len(classes)} different labels on {labelled} nodes are no classes. Name the column of the labels with "
+            f"--column NAME=label, or allow so many with --classes-max {len(classes)}."
+        )
+    values, places = np.unique(np.array(classes), return_inverse=True)
+    return torch.from_numpy(np.append(places, UNKNOWN)[codes].astype(np.int64)), values
+
+
+def _plain(values: list[Any], where: str, *, texts: bool) -> list[Any]:
+    """Return the values of classes as one type."""
+    plain = [one.item() if isinstance(one, np.generic) else one for one in values]
+    if plain and texts and all(re.fullmatch(r"[+-]?[0-9]+([.][0-9]*)?", one) for one in plain):
+        if not any(_CODE.match(one) or len(one) > 18 for one in plain):
+            plain = [float(one) if "." in one else int(one) for one in plain]
+    broken = [one for one in plain if isinstance(one, float) and not one.is_integer()]
+    if broken:
+        raise InvalidLabelsError(
+            f"{where} must be classes, but there are fractions ({broken[0]:g}). Name another column, or turn numbers into "
+            "classes first."
+        )
+    plain = [int(one) if isinstance(one, float) else one for one in plain]
+    kinds = {type(one) for one in plain}
+    if kinds - {int, bool, str}:
+        raise InvalidLabelsError(
+            f"{where} must be whole numbers, True and False, or texts, one per node, got {min(k.__name__ for k in kinds)}. "
+            "Convert them with astype(str)."
+        )
+    if len(kinds) > 1:
+        raise InvalidLabelsError(
+            f"{where} must be all numbers or all texts, got a mixture. Convert them with astype(str)."
+        )
+    return plain
 
 
 def labels_of_pyg(data: Any) -> tuple[Tensor, Mask | None]:
     """Return labels and validation mask of PyG data; labels outside its masks are not read."""
-    for name in ("edge_index", "y", "train_mask"):
+    if hasattr(data, "edge_types"):
+        from quietgraph.graph.pyg import target_type
+
+        data = data[target_type(data)]
+    elif getattr(data, "edge_index", None) is None:
+        raise InvalidLabelsError(
+            f"fit needs a graph, got {type(data).__name__}. Read tables with quietgraph.load(nodes=..., edges=...)."
+        )
+    for name in ("y", "train_mask"):
         if getattr(data, name, None) is None:
-            raise InvalidLabelsError(f"fit needs {name} of {type(data).__name__}, or labels: fit(graph, labels).")
+            raise InvalidLabelsError(f"the PyG data must have {name}. Set it, or call fit(graph, labels).")
     validation = getattr(data, "val_mask", None)
     allowed = data.train_mask if validation is None else data.train_mask | validation
     if allowed.dim() != 1:
         raise InvalidLabelsError("train_mask must have one entry per node. Choose one split: train_mask[:, 0].")
-    return data.y.reshape(-1).masked_fill(~allowed, UNKNOWN), validation
+    labels = data.y.reshape(-1)
+    if len(labels) != len(allowed):
+        raise InvalidLabelsError(
+            f"y must have one class per node ({len(allowed)}), got shape {tuple(data.y.shape)}. Of one-hot rows take "
+            "data.y.argmax(dim=1)."
+        )
+    return labels.masked_fill(~allowed, UNKNOWN), validation
 
 
 def check_mask(mask: object, num_nodes: int) -> Mask:
@@ -57,3 +119,8 @@ def check_mask(mask: object, num_nodes: int) -> Mask:
     chosen = torch.zeros(num_nodes, dtype=torch.bool)
     chosen[raw.long()] = True
     return chosen
+
+
+def enumerate_words(words: Sequence[str]) -> str:
+    """Return the first ten words, and how many more there are."""
+    return ", ".join(words[:10]) + (f" and {len(words) - 10:,} more" if len(words) > 10 else "")

@@ -1,0 +1,232 @@
+"""`quietgraph.load`: any source as one `Data`: a benchmark by its name, own tables, arrays, networks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import torch
+
+from quietgraph.data.data import Data
+from quietgraph.data.source import LABEL_NAMES, Read, Source
+from quietgraph.data.splits import Split, no_node
+from quietgraph.errors import (
+    InvalidGraphError,
+    InvalidLabelsError,
+    InvalidParameterError,
+    UnreadableFileError,
+    nearest_name,
+)
+from quietgraph.graph import Graph
+from quietgraph.graph.io.arrays import SUFFIXES
+from quietgraph.graph.io.columns import Allocate
+from quietgraph.graph.io.tables import ENDINGS
+from quietgraph.types import AnyArray
+
+__all__ = ["Source", "is_path", "load", "load_like", "load_like_with_ids"]
+_NETWORKS: Final = (".graphml", ".gml")
+
+
+def load(
+    source: Any = None,
+    *,
+    nodes: Any = None,
+    edges: Any = None,
+    columns: Mapping[str, str] | None = None,
+    missing: str | Sequence[str] = (),
+    drop_dangling: bool = False,
+    classes_max: int | None = None,
+    annotations: Any = None,
+    verified: Any = (),
+    seed: int = 0,
+    split: str | None = None,
+    data_root: str | Path | None = None,
+    allocate: Allocate | None = None,
+) -> Data:
+    """Return a dataset by its name, or a graph of your own.
+
+    Args:
+        source: A name (`digits`, `cora`, ...); a folder with nodes.csv and edges.csv (or .parquet, .xlsx); a converted
+            folder; a table of edges; a `.npz`, PyG `.pt`, `.graphml` or `.gml` file; or a NetworkX graph.
+        nodes: Instead of a source: a table of nodes, as a file or a DataFrame.
+        edges: Instead of a source: a table of edges, as a file or a DataFrame; without `nodes`, all ids in it are the
+            nodes and their features come from the structure.
+        columns: Of own tables: kind of some columns by name (label, id, weight, number, date, category, text, vector,
+            ignore).
+        missing: Of own tables: words that mean unknown beside an empty cell, NA, N/A, NaN and null.
+        drop_dangling: Of own tables: leave out edges to ids that are no nodes.
+        classes_max: Allow so many different labels where nearly every node has its own.
+        annotations: Answers of several annotators: a file, a DataFrame, or a list of them (`read_annotations`).
+        verified: Decisions of people about labels: files or run folders (`read_decisions`).
+        seed: Of datasets by name: decides the split.
+        split: Of datasets by name: another split than their own.
+        data_root: Of datasets by name: folder of the raw files.
+        allocate: Makes the arrays of own tables; in memory without it.
+    """
+    words = (missing,) if isinstance(missing, str) else tuple(missing)
+    if isinstance(source, str) and not is_path(source):
+        given = {"nodes": nodes, "edges": edges, "column": columns, "missing": words, "drop-dangling": drop_dangling}
+        for name, value in given.items():
+            if (
+                value is not None
+                and len([value] if isinstance(value, bool | pd.DataFrame) else value)
+                and value is not False
+            ):
+                raise InvalidParameterError(f"{source} is a dataset by name, so --{name} does not apply.")
+        from quietgraph.data.datasets import load_benchmark
+
+        data = load_benchmark(source, seed=seed, split=split, data_root=data_root)[0]
+    else:
+        if split is not None:
+            raise InvalidParameterError("split goes with datasets by name, not with own graphs.")
+        made = _source(source, nodes, edges)
+        if isinstance(made, Data):
+            data = made
+        else:
+            options = {"kinds": columns, "missing": words, "drop_dangling": drop_dangling, "classes_max": classes_max}
+            made = replace(made, **options)
+            data = _own(made, _name(source, nodes, edges), made.read(allocate=allocate))
+        if not len(data.classes) and annotations is None and allocate is None:
+            raise InvalidLabelsError(_without_labels(data, source))
+    data = data if annotations is None else data.annotate(annotations)
+    for decisions in [verified] if isinstance(verified, str | Path) else verified:
+        data = data.correct(decisions)
+    return data
+
+
+def _own(source: Source, name: str, read: Read) -> Data:
+    known = read.codes >= 0
+    marked = no_node(known) if read.validation is None else torch.from_numpy(read.validation)
+    split = Split(known & ~marked, known & marked, no_node(known))
+    source = replace(source, columns=read.columns)
+    return Data(name, read.graph, read.codes, read.classes, split, ids=read.ids, source=source, notes=read.notes)
+
+
+def _name(source: Any, nodes: Any, edges: Any) -> str:
+    paths = [Path(one) for one in (source, nodes, edges) if isinstance(one, str | Path)]
+    return paths[0].resolve().stem if paths else "graph"
+
+
+def is_path(source: str | Path) -> bool:
+    """Return whether a source is meant as a path: no dataset's name, nor nearly one."""
+    from quietgraph.data.datasets import DATASETS
+
+    if isinstance(source, Path) or source not in DATASETS:
+        text = str(source)
+        known = isinstance(source, Path) or {"/", "\\"} & {*text} or text.endswith((*SUFFIXES, *ENDINGS, *_NETWORKS))
+        return bool(known) or Path(text).exists() or not nearest_name(text, DATASETS)
+    return False
+
+
+def _source(source: Any, nodes: Any = None, edges: Any = None) -> "Source | Data":
+    """Return how a source is read; a converted folder is opened at once."""
+    if source is not None and (nodes is not None or edges is not None):
+        raise InvalidParameterError("give either a source, or nodes and edges, not both.")
+    if source is None or isinstance(source, pd.DataFrame):
+        tables = {"nodes": nodes, "edges": edges if source is None else source}
+        if tables["edges"] is None:
+            raise InvalidParameterError("a graph needs edges: give a source, or edges beside the nodes (--edges FILE).")
+        return Source(**{name: Path(one) if isinstance(one, str) else one for name, one in tables.items()})
+    if type(source).__module__.startswith("networkx"):
+        from quietgraph.graph.io.networks import tables_of_network
+
+        return Source(*tables_of_network(source)[:2], ids=tables_of_network(source)[2])
+    if not isinstance(source, str | Path):
+        raise InvalidParameterError(
+            f"a graph is read from a path, a DataFrame of edges or a NetworkX graph, got {type(source).__name__}."
+        )
+    path = Path(source)
+    if not path.exists():
+        raise UnreadableFileError(
+            f"there is no file or folder {path}. Correct the path, or name a dataset: `quietgraph list datasets`."
+        )
+    if path.is_dir():
+        from quietgraph.data.mapped import is_mapped, open_folder
+
+        return open_folder(path) if is_mapped(path) else Source(*_find(path))
+    if path.suffix in _NETWORKS:
+        from quietgraph.graph.io.networks import read_network
+
+        return _source(read_network(path))
+    if path.suffix in SUFFIXES:
+        return Source(file=path)
+    if path.suffix in ENDINGS:
+        return Source(edges=path)
+    raise UnreadableFileError(
+        f"{path} must be a folder with nodes.csv and edges.csv (or .parquet, .xlsx), or a file ending in "
+        f"{', '.join((*SUFFIXES, *_NETWORKS, *ENDINGS))}."
+    )
+
+
+def _find(folder: Path) -> tuple[Path | None, Path]:
+    """Return the tables of nodes, if there is one, and of edges in a folder."""
+    found = {
+        name: [path for end in ENDINGS if (path := folder / f"{name}{end}").is_file()] for name in ("nodes", "edges")
+    }
+    for name, paths in found.items():
+        if len(paths) > 1:
+            raise UnreadableFileError(
+                f"{folder} must hold one table of {name}, got {', '.join(path.name for path in paths)}."
+            )
+    if not found["edges"]:
+        raise UnreadableFileError(
+            f"{folder} holds no edges.csv (or .parquet, .xlsx). A graph is a folder with nodes and edges."
+        )
+    return next(iter(found["nodes"]), None), found["edges"][0]
+
+
+def _without_labels(data: Data, source: Any) -> str:
+    read = data.source
+    if read is not None and read.nodes is None and read.edges is not None:
+        if isinstance(source, str | Path) and Path(source).stem == "nodes":
+            return f"{source} is a table of nodes without edges. Name the folder of both: {Path(source).parent}."
+        return (
+            f"{data.name} has edges alone, and so no labels. Give a table of nodes that has them (--nodes FILE), or labels of "
+            "some nodes as a table node,label (--annotations FILE)."
+        )
+    if read is not None and read.columns is not None and read.columns.label is not None:
+        return f"no node of {data.name} has a label in the column {read.columns.label}. Give labels to some nodes of each class."
+    categories = [one.name for one in read.columns.features if one.kind == "category"] if read and read.columns else []
+    example = f", perhaps --column '{categories[-1]}=label'" if categories else ""
+    return (
+        f"{data.name} has no labels: nothing in it is called {', '.join(LABEL_NAMES)}. Name the column that holds them with "
+        f"--column NAME=label (columns= in Python){example}."
+    )
+
+
+def load_like(source: Source | None, graph: Any, tables: Mapping[str, Any]) -> Graph:
+    """Return the graph of anything that `predict` takes; own tables are encoded with the columns of the fit.
+
+    Args:
+        source: Of the data of the fit.
+        graph: A `Graph`, `Data`, PyG graph, NetworkX graph, folder or file; None where tables are given.
+        tables: `nodes` and `edges`, as files or DataFrames.
+    """
+    return load_like_with_ids(source, graph, tables)[0]
+
+
+def load_like_with_ids(source: Source | None, graph: Any, tables: Mapping[str, Any]) -> tuple[Graph, AnyArray]:
+    """Return the same, and the ids of its nodes."""
+    columns = None if source is None else source.columns
+    if isinstance(graph, Graph):
+        return graph, np.arange(graph.num_nodes)
+    if hasattr(graph, "edge_index") or hasattr(graph, "edge_types"):
+        found = Graph.from_pyg(graph)
+        return found, np.arange(found.num_nodes)
+    new = graph if isinstance(graph, Data) else _source(graph, tables.get("nodes"), tables.get("edges"))
+    if isinstance(new, Data):
+        if columns is None or new.source is None or new.source.columns == columns:
+            return new.graph, new.ids
+        if new.source.edges is None and new.source.file is None:
+            raise InvalidGraphError(
+                f"{new.name} was converted with other columns than those of the fit. Give the tables that it was made from."
+            )
+        new = new.source
+    if source is None or columns is None:
+        raise InvalidGraphError("the model was fitted on a graph without tables. Give a graph with the same features.")
+    dangling = new.drop_dangling or source.drop_dangling
+    missing = tuple(dict.fromkeys((*new.missing, *columns.missing)))
+    read = replace(new, missing=missing, drop_dangling=dangling, kinds=None).read(columns)
+    return read.graph, read.ids

@@ -1,0 +1,67 @@
+"""Files and folders that are replaced in one step: the old one or the new one, never a part."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from quietgraph.errors import UnwritablePathError
+
+
+def write_file(target: str | Path, content: str | bytes) -> None:
+    """Write a file in one step; text is UTF-8 and keeps its line ends."""
+    target = Path(target)
+    with _explained(target), _hidden_folder(target) as scratch:
+        if target.is_dir():
+            raise UnwritablePathError(f"{target} is a folder. Name a file.")
+        new = scratch / "new"
+        new.write_bytes(content.encode() if isinstance(content, str) else content)
+        os.replace(new, target)  # noqa: PTH105  (the name says what counts here)
+
+
+@contextmanager
+def write_folder(target: str | Path, *, marker: str) -> Iterator[Path]:
+    """Give a folder to fill, which takes the place of `target` after the block, whole or not at all.
+
+    Args:
+        target: A new or empty folder, or one that may be replaced.
+        marker: Name of a file that a folder holds that may be replaced.
+    """
+    target = Path(target)
+    with _explained(target), _hidden_folder(target) as scratch:
+        if target.exists() and not (target.is_dir() and ((target / marker).exists() or not any(target.iterdir()))):
+            raise UnwritablePathError(f"{target} holds other files. Choose an empty or new folder.")
+        new, old = scratch / "new", scratch / "old"
+        new.mkdir()
+        yield new
+        if target.exists():
+            target.rename(old)
+        try:
+            new.rename(target)
+        except OSError:
+            if old.exists():
+                old.rename(target)
+            raise
+
+
+@contextmanager
+def _hidden_folder(target: Path) -> Iterator[Path]:
+    """Give a hidden folder beside a path, on the same disk; it is removed after the block."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=".quietgraph-", dir=target.parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _explained(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UnwritablePathError(
+            f"{target} cannot be written: {error.strerror or error}. Choose another place."
+        ) from error

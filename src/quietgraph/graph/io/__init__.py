@@ -1,0 +1,1 @@
+"""Pieces of files: tables, arrays and networks; nothing here knows labels, splits or `Data`."""

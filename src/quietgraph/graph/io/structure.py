@@ -1,0 +1,81 @@
+"""Features of a graph that has none: size, importance and place of every node.
+
+All three hardly change when a graph grows: degrees are local, importance is a multiple of the mean, and the place is
+measured from landmarks that are named by their ids.
+"""
+
+from typing import Final
+
+import numpy as np
+import scipy.sparse
+
+from quietgraph.graph.sparse import CSR
+from quietgraph.types import AnyArray, Float32Array, FloatArray, SparseMatrix
+
+LANDMARKS: Final = 64
+_DAMPING: Final = 0.85
+_WALK_STEPS: Final = 4
+_AT_ONCE: Final = 8  # landmarks whose walks are in memory together
+
+
+def structural_features(adjacency: CSR, landmarks: AnyArray) -> Float32Array:
+    """Return log degree, log PageRank and walk profiles [nodes, 2 + landmarks].
+
+    The profile of node i at landmark l is log(1 + p / q): p is the probability that a walk from i of 1 to 4 steps (each
+    length equally probable) ends in l, q that of an endless walk.
+
+    Args:
+        adjacency: Of the graph; its values are the weights of the edges.
+        landmarks: Positions of nodes with edges [landmarks].
+    """
+    matrix = adjacency.to_scipy().astype(np.float64)
+    degree = np.asarray(matrix.sum(axis=1)).ravel()
+    steps = scipy.sparse.diags(np.divide(1, degree, out=np.zeros_like(degree), where=degree > 0)) @ matrix
+    features = np.empty((len(degree), 2 + len(landmarks)), dtype=np.float32)
+    features[:, 0], features[:, 1] = np.log1p(degree), np.log(page_rank(steps.tocsr()) * len(degree))
+    for start in range(0, len(landmarks), _AT_ONCE):
+        few = landmarks[start : start + _AT_ONCE]
+        reached = np.zeros((len(degree), len(few)))
+        reached[few, np.arange(len(few))] = 1.0
+        arrived = np.zeros_like(reached)
+        for _ in range(_WALK_STEPS):
+            reached = steps @ reached
+            arrived += reached / _WALK_STEPS
+        features[:, 2 + start : 2 + start + len(few)] = np.log1p(arrived * degree.sum() / degree[few])
+    return features
+
+
+def choose_landmarks(adjacency: CSR, count: int = LANDMARKS) -> AnyArray:
+    """Return positions of well-linked nodes, first those of which no two are neighbours."""
+    pointer, columns = adjacency.row_pointer.numpy(), adjacency.columns.numpy()
+    links = np.diff(pointer)
+    order = np.argsort(-links, kind="stable")
+    order = order[links[order] > 0]
+    chosen: list[int] = []
+    near = np.zeros(len(links), dtype=bool)
+    for node in order:
+        if len(chosen) == count:
+            break
+        if not near[node]:
+            chosen.append(int(node))
+            near[columns[pointer[node] : pointer[node + 1]]] = True
+    spare = order[~np.isin(order, chosen)]
+    return np.array([*chosen, *spare[: count - len(chosen)]], dtype=np.int64)
+
+
+def page_rank(steps: SparseMatrix) -> FloatArray:
+    """Return how often a walker who jumps with probability 0.15 is at each node [nodes].
+
+    Args:
+        steps: Probability of each step, rows sum to 1; a row of zeros jumps [nodes, nodes].
+    """
+    size, backwards = steps.shape[0], steps.T.tocsr()
+    stuck = np.asarray(steps.sum(axis=1)).ravel() == 0
+    rank: FloatArray = np.full(size, 1 / size)
+    for _ in range(100):
+        jumping = 1 - _DAMPING + _DAMPING * rank[stuck].sum()
+        moved = _DAMPING * (backwards @ rank) + jumping / size
+        change, rank = np.abs(moved - rank).sum(), moved
+        if change < 1e-10:
+            break
+    return rank
