@@ -1,7 +1,9 @@
 """GCL-LRR and GCL-LR-Attention: low-rank contrastive embeddings, low-rank attention, ridge regression."""
 
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, final
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Final, final
 
 import torch
 import torch.nn.functional as F
@@ -17,10 +19,10 @@ from quietgraph.classify.smoothing import (
 )
 from quietgraph.embed.contrast import Contrast, train_contrast, usual_epochs
 from quietgraph.embed.encoder import Encoder, TEDEncoder
-from quietgraph.embed.train import History, Schedule
+from quietgraph.embed.train import Epoch, History, Schedule
 from quietgraph.graph import Graph
 from quietgraph.methods.base import Fitted, NodeClassifier, Observed
-from quietgraph.methods.low_rank.head import Head
+from quietgraph.methods.low_rank.head import Head, fit_head
 from quietgraph.params import param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Scores
@@ -43,15 +45,13 @@ class Rows(nn.Module):
         for name, shape in {"mean": (dim,), "attribute_mean": (columns,), "directions": (columns, rank)}.items():
             self.register_buffer(name, torch.zeros(shape))
 
-    @torch.no_grad()
-    def survey(self, graph: Graph, *, seed: int) -> tuple[Embeddings, list[Tensor]]:
-        """Keep means and directions of the graph of fit; return its embeddings and rows."""
-        embeddings, attributes = self.encoder(graph), None
-        self.mean = mean_direction(embeddings)
+    def survey(self, graph: Graph, embeddings: Embeddings, *, seed: int) -> list[Tensor]:
+        """Keep means and directions of the graph of fit; return its rows."""
+        self.mean, attributes = mean_direction(embeddings), None
         if self.columns:
             attributes, draws = smooth_attributes(graph, self.columns), torch_generator(seed, "attribute directions")
             self.attribute_mean, self.directions = leading_directions(attributes, self.rank, generator=draws)
-        return embeddings, self.of(graph, embeddings, attributes)
+        return self.of(graph, embeddings, attributes)
 
     def of(self, graph: Graph, embeddings: Embeddings, attributes: Tensor | None = None) -> list[Tensor]:
         """Return unit rows of the centred (and smoothed) embeddings, and of the smoothed attributes."""
@@ -70,17 +70,15 @@ class LowRankNetwork(nn.Module):
         sizes: What `_network` needs beside the numbers of features and classes to build it again.
     """
 
-    def __init__(self, rows: Rows, head: Head, sizes: dict[str, Any]) -> None:
+    def __init__(self, rows: Rows, head: Head, depth: float | None) -> None:
         super().__init__()
-        self.rows, self.head, self.sizes = rows, head, sizes
+        self.rows, self.head = rows, head
+        self.sizes = {"depth": depth, "smooth": rows.smooth, "columns": rows.columns, "rank": rows.rank}
 
     def forward(self, graph: Graph) -> tuple[Scores, Embeddings]:
         """Return scores and embeddings of every node [nodes, classes], [nodes, dim]."""
         embeddings = self.rows.encoder(graph)
         return self.head(self.rows.of(graph, embeddings)), embeddings
-
-
-_Embedded: TypeAlias = tuple[LowRankNetwork, History, Embeddings, list[Tensor]]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -108,6 +106,12 @@ class LowRank(NodeClassifier):
         """Return the weight of attended features; 0: the embeddings alone, neither smoothed nor with attributes."""
         return 0.0
 
+    def _encoder(self, features: int, depth: float | None) -> nn.Module:
+        draws = torch_generator(self.seed, "encoder")
+        if depth is None:
+            return Encoder(features, self.hidden, self.dim, generator=draws)
+        return TEDEncoder(features, self.dim, depth=depth, generator=draws)
+
     def _network(
         self,
         features: int,
@@ -118,30 +122,50 @@ class LowRank(NodeClassifier):
         columns: int = 0,
         rank: int = 0,
     ) -> LowRankNetwork:
-        draws = torch_generator(self.seed, "encoder")
-        encoder = (
-            Encoder(features, self.hidden, self.dim, generator=draws)
-            if depth is None
-            else TEDEncoder(features, self.dim, depth=depth, generator=draws)
-        )
+        reader = Rows(self._encoder(features, depth), self.dim, smooth=smooth, columns=columns, rank=rank)
         head = Head([self.dim, rank] if columns else [self.dim], classes, self._attention())
-        sizes = {"depth": depth, "smooth": smooth, "columns": columns, "rank": rank}
-        return LowRankNetwork(Rows(encoder, self.dim, smooth=smooth, columns=columns, rank=rank), head, sizes)
+        return LowRankNetwork(reader, head, depth)
 
     def _fit(self, graph: Graph, observed: Observed) -> Fitted:
-        mixed = is_heterophilous(graph, observed.codes)  # averages over neighbours of other classes carry nothing
-        smooth = self._attention() > 0 and not mixed
-        columns = count_columns(graph) if smooth else 0
-        sizes = {"smooth": smooth, "columns": columns, "rank": min(_DIRECTIONS, columns, graph.num_nodes)}
-        depths: tuple[float | None, ...] = DEPTHS if self.encoder == "tedgcn" else (None,)
-        if self.encoder == "auto" and mixed and graph.num_edges <= _FILTERED:
-            depths = (None, *DEPTHS)
-        made = [self._embed(graph, observed, **sizes, depth=depth) for depth in depths]
-        return _learn(made, observed, seed=self.seed)
+        own = replace(self)  # as it is now, for later calls of `learn`
 
-    def _embed(self, graph: Graph, observed: Observed, **sizes: Any) -> _Embedded:
-        """Return a network whose encoder is trained, and the embeddings and rows of the graph."""
-        network = self._network(graph.num_features, observed.num_classes, **sizes).to(graph.device)
+        @cache
+        def embed(depth: float | None) -> tuple[nn.Module, History, Embeddings]:
+            return own._embed(graph, depth, observed.on_epoch)
+
+        @cache
+        def read(depth: float | None, smooth: bool) -> tuple[Rows, list[Tensor]]:
+            encoder, _, embeddings = embed(depth)
+            columns = count_columns(graph) if smooth else 0
+            sizes = {"columns": columns, "rank": min(_DIRECTIONS, columns, graph.num_nodes)}
+            reader = Rows(encoder, own.dim, smooth=smooth, **sizes).to(graph.device)
+            return reader, reader.survey(graph, embeddings, seed=own.seed)
+
+        def learn(labels: Observed) -> Fitted:
+            mixed = is_heterophilous(graph, labels.codes)  # averages over neighbours of other classes carry nothing
+            depths: tuple[float | None, ...] = DEPTHS if own.encoder == "tedgcn" else (None,)
+            if own.encoder == "auto" and mixed and graph.num_edges <= _FILTERED:
+                depths = (None, *DEPTHS)
+            heads = {}
+            for depth in depths:
+                _, rows = read(depth, own._attention() > 0 and not mixed)
+                heads[depth] = fit_head(rows, labels, attention_weight=own._attention(), seed=own.seed)
+            depth = max(heads, key=lambda one: heads[one].notes["validation_accuracy"])
+            reader, rows = read(depth, own._attention() > 0 and not mixed)
+            _, history, embeddings = embed(depth)
+            notes = heads[depth].notes
+            if isinstance(reader.encoder, TEDEncoder):
+                notes["depth"] = float(reader.encoder.depth.detach())
+            network = LowRankNetwork(reader, heads[depth], depth)
+            return Fitted(network.head(rows), embeddings, network, learn, history, notes)
+
+        return learn(observed)
+
+    def _embed(
+        self, graph: Graph, depth: float | None, on_epoch: Callable[[Epoch], None] | None
+    ) -> tuple[nn.Module, History, Embeddings]:
+        """Return a trained encoder, its history, and the embeddings."""
+        encoder = self._encoder(graph.num_features, depth).to(graph.device)
         how = Contrast(
             prototype_weight=self.prototype_weight,
             rank_weight=self.rank_weight,
@@ -149,22 +173,9 @@ class LowRank(NodeClassifier):
             warm_up=self.warm_up,
         ).on(graph)
         schedule = Schedule(self.epochs or usual_epochs(graph), self.learning_rate, self.weight_decay)
-        encoder = network.rows.encoder
-        history = train_contrast(graph, encoder, how, schedule, seed=self.seed, on_epoch=observed.on_epoch)
-        embeddings, rows = network.rows.survey(graph, seed=self.seed)
-        network.head.survey(rows)
-        return network, history, embeddings, rows
-
-
-def _learn(made: list[_Embedded], observed: Observed, *, seed: int) -> Fitted:
-    """Return what the encoder answers whose head validation labels prefer; other labels refit the heads alone."""
-    heads = [network.head.fitted(rows, observed, seed=seed) for network, _, _, rows in made]
-    head = max(heads, key=lambda one: one.notes["validation_accuracy"])
-    network, history, embeddings, rows = made[heads.index(head)]
-    if isinstance(network.rows.encoder, TEDEncoder):
-        head.notes["depth"] = float(network.rows.encoder.depth.detach())
-    found = LowRankNetwork(network.rows, head, network.sizes)
-    return Fitted(head(rows), embeddings, found, lambda labels: _learn(made, labels, seed=seed), history, head.notes)
+        history = train_contrast(graph, encoder, how, schedule, seed=self.seed, on_epoch=on_epoch)
+        with torch.no_grad():
+            return encoder, history, encoder(graph)
 
 
 @final

@@ -46,7 +46,6 @@ class Head(nn.Module):
 
     def __init__(self, widths: list[int], classes: int, attention_weight: float) -> None:
         super().__init__()
-        self.widths, self.classes, self.attention_weight = widths, classes, attention_weight
         self.branches = nn.ModuleList(Branch(width, classes, attention_weight) for width in widths)
         self.notes: dict[str, float] = {}
 
@@ -59,41 +58,37 @@ class Head(nn.Module):
         """Return the scores of all nodes [nodes, classes]."""
         return torch.stack([branch(own) for branch, own in zip(self.each, rows, strict=True)]).mean(dim=0)
 
-    @torch.no_grad()
-    def fitted(self, rows: list[Tensor], observed: Observed, *, seed: int) -> "Head":
-        """Return ridge regressions on attended rows, whose mean is adjusted to the class prior.
 
-        Args:
-            rows: One matrix for each branch [nodes, width].
-            observed: Labels to learn from, and to choose penalties and class prior by.
-            seed: Of the samples that the class prior is chosen on.
-        """
-        head, known = Head(self.widths, self.classes, self.attention_weight), observed.train | observed.validation
-        labels = observed.at(known)
-        for branch, surveyed, own in zip(head.each, self.each, rows, strict=True):
-            branch.attention = surveyed.attention
-            fit = fit_ridge(
-                branch.features(own[known]),
-                labels.codes,
-                train=labels.train,
-                validation=labels.validation,
-                num_classes=labels.num_classes,
-                weights=labels.weights,
-            )
-            branch.weight, branch.bias = fit.weight, fit.bias
-            head.notes[f"ridge {len(head.notes) + 1}"] = fit.chosen
-        found, wanted = head([own[observed.validation] for own in rows]), observed.codes[observed.validation]
-        if observed.weights is None:  # frequencies of classes are the caller's own where labels have weights
-            draws = torch_generator(seed, "class prior")
-            adjustment = class_adjustment(found, wanted, observed.codes[observed.train], generator=draws)
-            for branch in head.each:
-                branch.bias = branch.bias + adjustment
-        head.notes["validation_accuracy"] = float((found.argmax(dim=1) == wanted).float().mean())
-        return head
+@torch.no_grad()
+def fit_head(rows: list[Tensor], observed: Observed, *, attention_weight: float, seed: int) -> Head:
+    """Return ridge regressions on attended rows, whose mean is adjusted to the class prior.
 
-    @torch.no_grad()
-    def survey(self, rows: list[Tensor]) -> None:
-        """Keep the attention of the graph of fit."""
-        for branch, own in zip(self.each, rows, strict=True):
-            if self.attention_weight:
-                branch.attention = attention_matrix(own)
+    Args:
+        rows: One matrix for each branch [nodes, width].
+        observed: Labels to learn from, and to choose penalties and class prior by.
+        attention_weight: Weight of attended features beside the rows; 0 for none.
+        seed: Of the samples that the class prior is chosen on.
+    """
+    known, widths = observed.train | observed.validation, [own.shape[1] for own in rows]
+    head, labels = Head(widths, observed.num_classes, attention_weight), observed.at(known)
+    for branch, own in zip(head.each, rows, strict=True):
+        if attention_weight:
+            branch.attention = attention_matrix(own)
+        fit = fit_ridge(
+            branch.features(own[known]),
+            labels.codes,
+            train=labels.train,
+            validation=labels.validation,
+            num_classes=labels.num_classes,
+            weights=labels.weights,
+        )
+        branch.weight, branch.bias = fit.weight, fit.bias
+        head.notes[f"ridge {len(head.notes) + 1}"] = fit.chosen
+    found, wanted = head([own[observed.validation] for own in rows]), observed.codes[observed.validation]
+    if observed.weights is None:  # frequencies of classes are the caller's own where labels have weights
+        draws = torch_generator(seed, "class prior")
+        adjustment = class_adjustment(found, wanted, observed.codes[observed.train], generator=draws)
+        for branch in head.each:
+            branch.bias = branch.bias + adjustment
+    head.notes["validation_accuracy"] = float((found.argmax(dim=1) == wanted).float().mean())
+    return head
