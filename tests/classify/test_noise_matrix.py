@@ -1,0 +1,98 @@
+"""The noise matrix is found from clusters; its formulas equal slow twins."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from scipy.special import gammaln
+from torch import Tensor
+
+import quietgraph as qg
+from quietgraph.classify.noise_matrix import cluster_counts, symmetric_channel
+
+
+def groups(seed: int, sizes: list[int], dim: int = 12, spread: float = 0.25) -> tuple[Tensor, Tensor]:
+    """Return unit rows around one direction for each class, in three bunches each, and the classes."""
+    draws = torch.Generator().manual_seed(seed)
+    classes = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
+    bunches = torch.randn(len(sizes), 3, dim, generator=draws)
+    bunch = torch.randint(3, (len(classes),), generator=draws)
+    rows = bunches[classes, bunch] + spread * torch.randn(len(classes), dim, generator=draws)
+    return F.normalize(rows, dim=1), classes
+
+
+def corrupted(classes: Tensor, matrix: Tensor, seed: int) -> Tensor:
+    draws = torch.Generator().manual_seed(seed)
+    return torch.multinomial(matrix[classes].float(), 1, generator=draws)[:, 0]
+
+
+def pair_matrix(count: int, rate: float) -> Tensor:
+    eye = torch.eye(count, dtype=torch.float64)
+    return (1 - rate) * eye + rate * eye.roll(-1, dims=1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", ["clean", "symmetric", "pair"])
+def test_the_noise_matrix_is_recovered_without_clean_labels(kind: str, seed: int) -> None:
+    rows, classes = groups(seed, [90, 70, 50, 60])
+    true = {
+        "clean": torch.eye(4, dtype=torch.float64),
+        "symmetric": symmetric_channel(torch.tensor([0.4]), 4)[0],
+        "pair": pair_matrix(4, 0.4),
+    }[kind]
+    labels = corrupted(classes, true, seed)
+    drawn = np.array([np.bincount(labels[classes == c].numpy(), minlength=4) for c in range(4)])
+    drawn = drawn / drawn.sum(axis=1, keepdims=True)
+    found = qg.noise_matrix(rows, labels, seed=seed)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    assert np.abs(found - drawn).max() < 0.12
+
+
+def test_label_values_may_be_words_and_unknown() -> None:
+    rows, classes = groups(0, [40, 40])
+    words = np.array(["tea", "ale"], dtype=object)[classes.numpy()]
+    words[::5] = None
+    found = qg.noise_matrix([rows, rows], words)
+    assert found.shape == (2, 2)
+    assert found.diagonal().min() > 0.9
+    np.testing.assert_array_equal(found, qg.noise_matrix([rows, rows], words))
+
+
+def test_counts_hold_every_label_once_a_clustering() -> None:
+    rows, classes = groups(1, [30, 20, 10])
+    reads = F.one_hot(classes, 3).double()
+    counts = cluster_counts(rows, reads, 3, runs=4, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(counts.sum(dim=0), 12 * reads.sum(dim=0))  # three sizes of clusters
+    assert bool((counts.sum(dim=1) > 0).all())
+
+
+def em_slow(counts: np.ndarray, weight: float, noise: np.ndarray, *, kappa: float, steps: int):
+    """Return matrix and kappa after so many steps, written as in the docs: one cluster, one class at a time."""
+    clusters, count = counts.shape
+    usual = counts.sum(0) / counts.sum()
+    shares = usual.copy()
+    for step in range(steps):
+        posterior = np.empty((clusters, count))
+        for j, c in itertools.product(range(clusters), range(count)):
+            posterior[j, c] = shares[c] * np.prod(noise[c] ** counts[j])
+        posterior /= posterior.sum(1, keepdims=True)
+        totals = weight * posterior.T @ counts
+        rate = np.clip(1 - np.trace(totals) / totals.sum(), 0.005, 0.95 * (count - 1) / count)
+        prior = np.where(np.eye(count) == 1, 1 - rate, rate / (count - 1))
+        if step >= 5:
+            found = []
+            for k in kappas:
+                value = 0.0
+                for c in range(count):
+                    value += gammaln(k) - gammaln(k + totals[c].sum())
+                    value += (gammaln(k * prior[c] + totals[c]) - gammaln(k * prior[c])).sum()
+                found.append(value)
+            kappa = (kappa + kappas[int(np.argmax(found))]) / 2
+        noise = totals + kappa * prior
+        noise /= noise.sum(1, keepdims=True)
+        of_class = (posterior * counts.sum(1, keepdims=True)).sum(0)
+        shares = of_class / of_class.sum() * weight * clusters + 50 * usual
+        shares /= shares.sum()
+    return noise, kappa
