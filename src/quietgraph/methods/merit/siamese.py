@@ -181,14 +181,10 @@ class Siamese:
         first = edge_view(self.features, changed.operator, nodes, changed.feature_mask)
         return self.network(first, dense_view(self.diffused[nodes], mask))
 
-    def plain_views(self, nodes: Tensor) -> tuple[View, View]:
-        """Return both views of some nodes in the unchanged graph."""
-        return edge_view(self.features, normalised_adjacency(self.graph), nodes), dense_view(self.diffused[nodes])
-
     def embed(self, nodes: Tensor) -> Embeddings:
         """Return the embeddings of some nodes in the unchanged graph [nodes, dim]."""
-        first, second = self.plain_views(nodes)
-        return (self.network.encoder.read(first) + self.network.encoder.read(second)) / 2
+        views = edge_view(self.features, normalised_adjacency(self.graph), nodes), dense_view(self.diffused[nodes])
+        return (self.network.encoder.read(views[0]) + self.network.encoder.read(views[1])) / 2
 
     def follow(self) -> None:
         """Move the target network; call it after every step."""
