@@ -1,8 +1,8 @@
 """Low-rank graph contrastive learning, which sees no label.
 
 The loss of a step is L_node + w L_proto + tau |K|_r0 / nodes: InfoNCE between two views, cross-entropy of the views to
-prototypes of the unchanged graph, and the truncated nuclear norm of the kernel of unit rows. A large graph is trained in
-partitions: views, anchors and the norm are those of one partition, the prototypes those of all.
+prototypes of the unchanged graph, and the truncated nuclear norm of the kernel of unit rows. A large graph is trained
+in partitions: views, anchors and the norm are those of one partition, the prototypes those of all.
 """
 
 import math

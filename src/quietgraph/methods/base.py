@@ -1,5 +1,6 @@
 """The estimator that every method is: what it sees, what it learns, and what a caller can ask."""
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -87,7 +88,8 @@ class Observed:
     def _each(self, change: Callable[[Tensor], Tensor]) -> "Observed":
         names = ("codes", "train", "validation", "weights", "verified")
         given: dict[str, Any] = {name: getattr(self, name) for name in names}
-        return replace(self, **{name: None if one is None else change(one) for name, one in given.items()})
+        changed: dict[str, Any] = {name: None if one is None else change(one) for name, one in given.items()}
+        return replace(self, **changed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,8 +154,10 @@ class NodeClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def learn(self, graph: Graph, observed: Observed) -> Fitted:
         """Return what is learned; the estimator and the caller's random state stay as they are."""
-        device = find_device(self.device)
-        return _isolated(partial(self._fit, graph.to(device)), observed, seed=self.seed, device=device)
+        device, own = find_device(self.device), copy.copy(self)
+        for name in [one for one in vars(own) if one.endswith("_")]:
+            delattr(own, name)  # `relearn` may keep this copy, whose parameters stay as they are
+        return _isolated(partial(own._fit, graph.to(device)), observed, seed=self.seed, device=device)
 
     def predict(self, graph: DataLike | None = None, **tables: Any) -> AnyArray:
         """Return the likeliest label of every node, in the caller's own values [nodes].

@@ -1,7 +1,7 @@
 """GCL-LRR and GCL-LR-Attention: low-rank contrastive embeddings, low-rank attention, ridge regression."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Final, final
 
@@ -127,31 +127,29 @@ class LowRank(NodeClassifier):
         return LowRankNetwork(reader, head, depth)
 
     def _fit(self, graph: Graph, observed: Observed) -> Fitted:
-        own = replace(self)  # as it is now, for later calls of `learn`
-
         @cache
         def embed(depth: float | None) -> tuple[nn.Module, History, Embeddings]:
-            return own._embed(graph, depth, observed.on_epoch)
+            return self._embed(graph, depth, observed.on_epoch)
 
         @cache
         def read(depth: float | None, smooth: bool) -> tuple[Rows, list[Tensor]]:
             encoder, _, embeddings = embed(depth)
             columns = count_columns(graph) if smooth else 0
             sizes = {"columns": columns, "rank": min(_DIRECTIONS, columns, graph.num_nodes)}
-            reader = Rows(encoder, own.dim, smooth=smooth, **sizes).to(graph.device)
-            return reader, reader.survey(graph, embeddings, seed=own.seed)
+            reader = Rows(encoder, self.dim, smooth=smooth, **sizes).to(graph.device)
+            return reader, reader.survey(graph, embeddings, seed=self.seed)
 
         def learn(labels: Observed) -> Fitted:
             mixed = is_heterophilous(graph, labels.codes)  # averages over neighbours of other classes carry nothing
-            depths: tuple[float | None, ...] = DEPTHS if own.encoder == "tedgcn" else (None,)
-            if own.encoder == "auto" and mixed and graph.num_edges <= _FILTERED:
+            depths: tuple[float | None, ...] = DEPTHS if self.encoder == "tedgcn" else (None,)
+            if self.encoder == "auto" and mixed and graph.num_edges <= _FILTERED:
                 depths = (None, *DEPTHS)
             heads = {}
             for depth in depths:
-                _, rows = read(depth, own._attention() > 0 and not mixed)
-                heads[depth] = fit_head(rows, labels, attention_weight=own._attention(), seed=own.seed)
+                _, rows = read(depth, self._attention() > 0 and not mixed)
+                heads[depth] = fit_head(rows, labels, attention_weight=self._attention(), seed=self.seed)
             depth = max(heads, key=lambda one: heads[one].notes["validation_accuracy"])
-            reader, rows = read(depth, own._attention() > 0 and not mixed)
+            reader, rows = read(depth, self._attention() > 0 and not mixed)
             _, history, embeddings = embed(depth)
             notes = heads[depth].notes
             if isinstance(reader.encoder, TEDEncoder):
