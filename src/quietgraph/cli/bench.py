@@ -54,7 +54,7 @@ def run(options: Run) -> None:
     """Carry out runs of methods on datasets under noise; started again, it goes on."""
     from quietgraph.bench import Grid, parse_seeds, to_text
     from quietgraph.cli.console import results, say, tell
-    from quietgraph.progress import counted
+    from quietgraph.progress import Step, progress
 
     grid = Grid(
         _listed(options.datasets),
@@ -66,8 +66,8 @@ def run(options: Run) -> None:
         measures=_listed(options.measures),
     )
     limits: dict[str, Any] = {"jobs": options.jobs, "time_limit": options.time_limit, "ray": options.ray}
-    with counted("runs") as on_run:
-        runs = grid.run(options.store, on_run=on_run, **limits)
+    with progress("runs") as show:
+        runs = grid.run(options.store, on_run=lambda done, total: show(Step("runs", done, total)), **limits)
     failed = int((runs["status"] != "done").sum())
     say(f"{len(runs):,} runs in {options.store}" + (f", {failed:,} of them failed" if failed else ""))
     if options.json_:
@@ -86,15 +86,21 @@ def show(options: Show) -> None:
     if options.out is not None and options.as_ in {"curves", "ranks"}:
         from quietgraph import plots
 
-        draw = plots.noise_curves if options.as_ == "curves" else plots.mean_ranks
-        draw(runs).figure.savefig(options.out)
+        found = ranks(runs, options.metric)
+        is_curve = options.as_ == "curves"
+        axes = (
+            plots.noise_curves(runs, options.metric)
+            if is_curve
+            else plots.mean_ranks(found.ranks, found.critical_difference)
+        )
+        axes.figure.savefig(options.out)
         return
     if options.as_ == "table":
         text = to_text(runs, options.format, metric=options.metric, baseline=options.baseline)
     else:
         frames = {
             "compare": lambda: compare(runs, options.baseline, options.metric),
-            "ranks": lambda: ranks(runs, options.metric).table(),
+            "ranks": lambda: ranks(runs, options.metric).ranks.reset_index(),
         }
         frame = frames.get(options.as_, lambda: runs)()
         if options.json_:

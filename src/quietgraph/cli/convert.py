@@ -31,7 +31,7 @@ def convert(options: Convert) -> None:
         source, folder = "", Path(options.source)
     if folder is None:
         raise InvalidParameterError("convert takes a source and the folder to write.")
-    notes = write_mapped(lambda **more: options.load(source, **more), folder)
+    notes = write_mapped(source or None, folder, **options.given())
     for sentence in notes:
         say(sentence)
     tell(f"converted: {folder}", {"folder": folder, "notes": notes}, as_json=options.json_)

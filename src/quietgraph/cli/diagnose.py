@@ -1,11 +1,15 @@
 """`quietgraph diagnose`: how low-frequency, how complex, how trustworthy an embedding is."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from pydantic import Field
 
 from quietgraph.cli.options import ARGUMENT, Output, command
+
+if TYPE_CHECKING:
+    from quietgraph.diagnose.summary import Diagnosis
 
 
 class Diagnose(Output):
@@ -27,19 +31,54 @@ def add(app: typer.Typer) -> None:
 def diagnose(options: Diagnose) -> None:
     """Show spectrum, label projections, kernel complexity and the bound of an embedding."""
     from quietgraph.cli.console import show_table, tell
-    from quietgraph.diagnose.command import diagnose_source, write_figures
 
-    found = diagnose_source(
-        options.source,
-        method=options.method,
-        embeddings=options.embeddings,
-        noise=options.noise,
-        seed=options.seed,
-    )
+    found = _of_run(Path(options.source)) if (Path(options.source) / "run.json").exists() else _of_dataset(options)
     if options.out is not None:
-        write_figures(found, options.source, options.out)
+        _write_figures(found, options.out)
     if options.json_:
         tell("", found.to_dict(), as_json=True)
     else:
-        columns, rows = found.table()
-        show_table(columns, rows)
+        show_table(*found.table())
+
+
+def _of_run(run: Path) -> "Diagnosis":
+    """Return the diagnosis of the embeddings of a run against the labels it learned from."""
+    from quietgraph.diagnose.summary import diagnose as diagnose_model
+    from quietgraph.methods.storage import load_model
+
+    return diagnose_model(load_model(run / "model"))
+
+
+def _of_dataset(options: Diagnose) -> "Diagnosis":
+    """Return the diagnosis of an embedding of a dataset against its true labels."""
+    import numpy as np
+    import torch
+
+    from quietgraph.bench.grid import method_of
+    from quietgraph.data.datasets import load_benchmark
+    from quietgraph.data.noise import apply_noise
+    from quietgraph.diagnose.summary import diagnose_benchmark
+    from quietgraph.progress import progress
+
+    data, truth = load_benchmark(options.source, seed=options.seed)
+    if options.embeddings is not None:
+        rows = torch.from_numpy(np.load(options.embeddings, allow_pickle=False)).float()
+    else:
+        model = method_of(options.method, options.source)[1].set_params(seed=options.seed)
+        with progress(f"fitting {options.method}") as show:
+            model.fit(apply_noise(data, truth, options.noise, seed=options.seed), on_epoch=show)
+        rows = model.fitted_.embeddings
+    return diagnose_benchmark(data, truth, rows, options.noise, seed=options.seed)
+
+
+def _write_figures(found: "Diagnosis", folder: Path) -> None:
+    from quietgraph import plots
+
+    folder.mkdir(parents=True, exist_ok=True)
+    figures = {
+        "projections": lambda: plots.projections(found.signal, found.noise),
+        "spectrum": lambda: plots.spectrum(found.spectrum, found.attended_spectrum),
+        "bound": lambda: plots.bound(found.bound),
+    }
+    for name, draw in figures.items():
+        draw().figure.savefig(folder / f"{name}.svg")

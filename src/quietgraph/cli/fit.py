@@ -52,7 +52,8 @@ def fit(options: Fit) -> None:
     import torch
 
     from quietgraph.assess.assess import assess
-    from quietgraph.bench.execute import make_method, score
+    from quietgraph.bench.execute import score
+    from quietgraph.bench.grid import method_of
     from quietgraph.cli.console import note, say
     from quietgraph.progress import progress
     from quietgraph.report.folder import check_folder, free_folder, write_run
@@ -62,7 +63,7 @@ def fit(options: Fit) -> None:
     own = _is_own(options)
     dataset = None if own else (options.source or "digits")
     texts = [_method_text(options), *options.beside]
-    models = [make_method(text, dataset=dataset, seed=options.seed) for text in texts]
+    models = [method_of(text, dataset)[1].set_params(seed=options.seed) for text in texts]
     if options.out is not None:
         check_folder(options.out, overwrite=options.overwrite)
     data, truth = _read(options, own)
@@ -99,10 +100,8 @@ def _is_own(options: Fit) -> bool:
     """Return whether the source is the user's own, not a dataset by name; a folder of tables is found where we are."""
     from quietgraph.data.load import is_path
 
-    return (
-        bool(options.nodes or options.edges)
-        or (is_path(options.source or ".")
-        and (options.source is not None or any(Path(".").glob("nodes.*"))))
+    return bool(options.nodes or options.edges) or (
+        is_path(options.source or ".") and (options.source is not None or any(Path(".").glob("nodes.*")))
     )
 
 
@@ -110,6 +109,7 @@ def _read(options: Fit, own: bool) -> "tuple[Data, Truth | None]":
     """Return the data, and what is true of them where they are a benchmark's."""
     from quietgraph.data.datasets import load_benchmark
     from quietgraph.data.decisions import read_decisions
+    from quietgraph.data.load import load
     from quietgraph.data.noise import apply_noise
     from quietgraph.data.noise_setting import parse_noise
     from quietgraph.errors import InvalidParameterError
@@ -120,8 +120,8 @@ def _read(options: Fit, own: bool) -> "tuple[Data, Truth | None]":
             raise InvalidParameterError(
                 "--noise makes true labels wrong, and own labels may be wrong already. Leave it out."
             )
-        source = None if options.nodes or options.edges else options.source or "."
-        data = options.load(source, seed=options.seed)
+        source = options.source if options.nodes or options.edges else options.source or "."
+        data = load(source, seed=options.seed, **options.given())
     else:
         clean, truth = load_benchmark(options.source or "digits", seed=options.seed)
         data = apply_noise(clean, truth, setting, seed=options.seed)

@@ -16,6 +16,7 @@ from quietgraph.errors import InvalidParameterError
 ARGUMENT: Final = {"argument": True}
 OWN_TABLES: Final = {"panel": "Own tables"}
 LABELS: Final = {"panel": "Labels of people"}
+_METAVARS: Final = {bool: "", int: "N", int | None: "N", float | None: "X", Path: "PATH", Path | None: "PATH"}
 _Options = TypeVar("_Options", bound="Options")
 
 
@@ -52,15 +53,11 @@ class Reading(Output):
         None, ge=2, description="Allow so many different labels.", json_schema_extra=OWN_TABLES
     )
 
-    def load(self, source: str | None, **more: Any) -> Any:
-        """Return what `quietgraph.load` makes of the source and these options."""
-        from quietgraph.data.load import load
-
-        given = {"nodes": self.nodes, "edges": self.edges, "columns": self.column, "missing": self.missing}
-        own = {**given, "drop_dangling": self.drop_dangling, "classes_max": self.classes_max}
-        if (self.nodes or self.edges) and source:
-            raise InvalidParameterError(f"give either a source or --nodes and --edges, got {source} and both.")
-        return load(source or None, **{name: value for name, value in own.items() if value}, **more)
+    def given(self) -> dict[str, Any]:
+        """Return the options that were set, as keyword arguments of `quietgraph.load`."""
+        own = {"nodes": self.nodes, "edges": self.edges, "columns": self.column, "missing": self.missing}
+        every = {**own, "drop_dangling": self.drop_dangling, "classes_max": self.classes_max}
+        return {name: value for name, value in every.items() if value}
 
 
 def command(
@@ -72,7 +69,8 @@ def command(
         def run(**values: Any) -> None:
             function(parse(model, values))
 
-        kinds = [_parameter(key, field) for key, field in model.model_fields.items()]
+        fields = sorted(model.model_fields.items(), key=lambda one: one[0] in Output.model_fields)
+        kinds = [_parameter(key, field) for key, field in fields]
         run.__signature__ = inspect.Signature(kinds)  # type: ignore[attr-defined]
         run.__annotations__ = {one.name: one.annotation for one in kinds}
         run.__doc__ = function.__doc__
@@ -134,7 +132,8 @@ def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
     """Return the parameter of a function that typer makes the option from."""
     extra, kind = _extra(field), _plain(field)
     many = typing.get_origin(kind) is list
-    shown: dict[str, Any] = {"help": field.description, "metavar": extra.get("metavar")}
+    usual = _METAVARS.get(kind if not many else typing.get_args(kind)[0], "TEXT")
+    shown: dict[str, Any] = {"help": field.description, "metavar": extra.get("metavar", usual)}
     if extra.get("argument"):
         about: Any = typer.Argument(**shown, show_default=False)
     else:

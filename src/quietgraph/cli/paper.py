@@ -1,6 +1,7 @@
 """`quietgraph paper`: the tables and figures of the paper, ours beside the printed numbers."""
 
 from pathlib import Path
+from typing import Literal
 
 import typer
 from pydantic import Field
@@ -13,11 +14,12 @@ class Paper(Output):
 
     target: str = Field("list", description="A table of the paper, or list.", json_schema_extra=ARGUMENT)
     datasets: tuple[str, ...] = Field((), description="Only these datasets.")
-    methods: tuple[str, ...] = Field((), description="Only these methods.")
-    seeds: str | None = Field(None, description="Only these draws.")
+    seeds: str = Field("", description="Other draws, such as 9100-9102.")
+    protocol: Literal["same labels", "paper"] = Field("same labels", description="Which labels teach.")
     store: Path = Field(Path("paper.jsonl"), description="File of the runs.")
     jobs: int = Field(1, ge=1, description="Worker processes.")
     no_run: bool = Field(False, description="Show what there is; run nothing.")
+    format: Literal["markdown", "latex", "html", "csv"] = Field("markdown", description="Form of the table.")
     out: Path | None = Field(None, description="File to write instead of the screen.")
 
 
@@ -28,26 +30,30 @@ def add(app: typer.Typer) -> None:
 
 def paper(options: Paper) -> None:
     """Run what a table of the paper lacks and show it beside the printed numbers."""
-    from quietgraph.bench import parse_seeds
-    from quietgraph.cli.console import results, show_table
-    from quietgraph.files import write_file
-    from quietgraph.paper import paper_table, paper_tables
-    from quietgraph.progress import counted
+    import json
 
+    from quietgraph.bench import read_runs
+    from quietgraph.cli.console import results, show_table
+    from quietgraph.errors import UnknownNameError
+    from quietgraph.files import write_file
+    from quietgraph.paper import paper_tables
+    from quietgraph.progress import Step, progress
+
+    tables = paper_tables()
     if options.target == "list":
-        show_table(["target", "what it shows"], [[name, one.title] for name, one in paper_tables().items()])
+        if options.json_:
+            results.print(json.dumps({name: one.title for name, one in tables.items()}))
+            return
+        show_table(["target", "what it shows"], [[name, one.title] for name, one in tables.items()])
         return
-    with counted("runs") as on_run:
-        text = paper_table(
-            options.target,
-            options.store,
-            datasets=options.datasets or None,
-            methods=options.methods or None,
-            seeds=parse_seeds(options.seeds) if options.seeds else None,
-            jobs=options.jobs,
-            run=not options.no_run,
-            on_run=on_run,
-        )
+    if options.target not in tables:
+        raise UnknownNameError("table of the paper", options.target, tables)
+    table, how = tables[options.target], {"seeds": options.seeds, "protocol": options.protocol}
+    if not options.no_run:
+        with progress("runs") as show:
+            for grid in table.grids(datasets=options.datasets, **how):
+                grid.run(options.store, jobs=options.jobs, on_run=lambda done, every: show(Step("runs", done, every)))
+    text = table.text(read_runs(options.store), "json" if options.json_ else options.format, **how)
     if options.out is not None:
         write_file(options.out, text)
     else:

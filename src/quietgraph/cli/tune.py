@@ -32,9 +32,9 @@ def tune(options: Tune) -> None:
     from quietgraph.bench import parse_seeds
     from quietgraph.bench import tune as search
     from quietgraph.cli.console import results, tell
-    from quietgraph.progress import counted
+    from quietgraph.progress import Step, progress
 
-    with counted("trials") as on_trial:
+    with progress("trials") as show:
         trials = search(
             options.dataset,
             options.method,
@@ -44,7 +44,7 @@ def tune(options: Tune) -> None:
             by=options.by,
             noise=options.noise,
             seeds=parse_seeds(options.seeds),
-            on_trial=on_trial,
+            on_trial=lambda done, total: show(Step("trials", done, total)),
         )
     if options.json_:
         tell("", {"store": options.store, "trials": trials.to_dict("records")}, as_json=True)
