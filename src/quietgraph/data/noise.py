@@ -7,11 +7,12 @@ in one draw, all other labels are withheld.
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import torch
 
+from quietgraph.data.annotations import Annotations
 from quietgraph.data.attribute_noise import shuffle_attributes
 from quietgraph.data.data import Data, Truth
 from quietgraph.data.noise_setting import NoiseSetting, parse_noise
@@ -20,9 +21,6 @@ from quietgraph.errors import InvalidParameterError, UnreadableFileError
 from quietgraph.graph import CSR, Graph
 from quietgraph.rng import numpy_generator
 from quietgraph.types import UNKNOWN, BoolArray, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from quietgraph.data.annotations import Annotations
 
 _INSTANCE_SPREAD: Final = 0.1  # standard deviation of a node's own rate around the noise rate
 
@@ -65,7 +63,7 @@ def pin_file(setting: NoiseSetting) -> NoiseSetting:
 
 def _wrong_labels(
     data: Data, truth: Truth | None, setting: NoiseSetting, touched: BoolArray, seed: int
-) -> "IntArray | Annotations":
+) -> IntArray | Annotations:
     """Return the labels under label noise [nodes], or the answers of a crowd."""
     features, codes, num_classes, text = data.graph.features, data.codes.numpy(), len(data.classes), setting.label_text
     content: Any = _read_file(setting) if setting.path else None
@@ -88,8 +86,6 @@ def _wrong_labels(
         true = truth.codes.numpy()
         if setting.crowd is None:
             return reader_labels(features, true, data.split.labelled.numpy(), setting.rate, generator=generator)
-        from quietgraph.data.annotations import Annotations
-
         names, *answers = crowd_answers(setting.crowd, features, true, touched, num_classes, generator)
         return Annotations(names, data.classes, len(true), *answers)
     if num_classes < 2:
