@@ -44,7 +44,7 @@ class AttentionLayer(nn.Module):
         values = project(dropped, self.weight).view(-1, *self.shape)
         towards, of = (values * self.towards).sum(dim=2), (values * self.of).sum(dim=2)
         scores = F.leaky_relu(towards.index_select(0, near.rows) + of.index_select(0, near.columns), _LEAK)
-        weights = softmax(scores + near.values.log()[:, None], near.rows, num_nodes=near.shape[0])
+        weights = softmax(scores + near.values.log()[:, None], ptr=near.row_pointer.long())
         outputs = self.aggregate(near, F.dropout(weights, self.dropout, self.training), values)
         return (outputs.mean(dim=1) if self.average else outputs.flatten(1)) + self.bias
 

@@ -61,9 +61,7 @@ class CGNN(NodeClassifier):
             if epoch >= self.clean_from:
                 targets = cleaned_labels(observed, look(network, graph)[0], near, above=self.agreement)
             pair = views.draw()
-            hidden = [
-                network.hidden(view.operator, drop_entries(features, self.feature_drop, training=True)) for view in pair
-            ]
+            hidden = [network.hidden(view, drop_entries(features, self.feature_drop, training=True)) for view in pair]
             labels = F.cross_entropy(network.classify(pair[0].operator, hidden[0])[observed.train], targets)
             nodes = views.anchors(self.anchors)
             projected = [network.projection(one[nodes]) for one in hidden]

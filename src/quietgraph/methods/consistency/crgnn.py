@@ -11,8 +11,8 @@ from quietgraph.embed.losses import info_nce
 from quietgraph.embed.operator import normalised_adjacency, scaled
 from quietgraph.embed.sparse import entry_products
 from quietgraph.embed.train import Schedule
-from quietgraph.embed.views import View, ViewRates
-from quietgraph.graph import CSR, Features, Graph
+from quietgraph.embed.views import ViewRates
+from quietgraph.graph import CSR, Graph
 from quietgraph.methods.base import Fitted, NodeClassifier, Observed
 from quietgraph.methods.consistency.network import ContrastedGCN, ViewPairs
 from quietgraph.methods.supervised import fit_network
@@ -57,7 +57,7 @@ class CRGNN(NodeClassifier):
         taught, targets = observed.train, observed.codes[observed.train]
 
         def losses(_: int) -> dict[str, Tensor]:
-            hidden = [network.hidden(view.operator, masked(features, view)) for view in views.draw()]
+            hidden = [network.hidden(view, features) for view in views.draw()]
             scores = [network.classify(normalised_adjacency(graph), one) for one in hidden]
             spaces = [F.normalize(network.projection(one), dim=1) for one in hidden]
             nodes = views.anchors(self.anchors)
@@ -74,15 +74,6 @@ class CRGNN(NodeClassifier):
 
         schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay)
         return fit_network(network, losses, schedule, graph, observed)
-
-
-def masked(features: Features, view: View) -> Features:
-    """Return the features with the columns that the view leaves."""
-    if view.feature_mask is None:
-        return features
-    if isinstance(features, CSR):
-        return features.with_values(features.values * view.feature_mask[features.columns])
-    return features * view.feature_mask
 
 
 def neighbour_gain(spaces: list[Embeddings], nodes: Tensor, near: CSR, *, temperature: float) -> Scalar:
@@ -102,9 +93,8 @@ def neighbour_gain(spaces: list[Embeddings], nodes: Tensor, near: CSR, *, temper
         own = here[nodes]
         # All cosines less 1, so that no power overflows.
         positive = ((own * there[nodes]).sum(dim=1) - 1) / temperature
-        total = positive.exp()
-        for side in (here, there):
-            total = total.index_add(0, near.rows, ((entry_products(near, own, side) - 1) / temperature).exp())
+        inside, across = (((entry_products(near, own, side) - 1) / temperature).exp() for side in (here, there))
+        total = positive.exp().index_add(0, near.rows, inside + across)
         gains.append((total / (2 * near.row_counts + 1)).clamp_min(1e-30).log() - positive)
     return torch.stack(gains).mean()
 

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from quietgraph.embed.encoder import GraphConvolution
 from quietgraph.embed.operator import Structure, normalised_adjacency, scaled
+from quietgraph.embed.sparse import project, propagate
 from quietgraph.embed.views import View, ViewRates, draw_view
 from quietgraph.graph import CSR, Features, Graph
 from quietgraph.rng import torch_generator
@@ -22,10 +23,11 @@ class ContrastedGCN(nn.Module):
         self.head = GraphConvolution(hidden, classes) if convolves else nn.Linear(hidden, classes)
         self.dropout, self.norm = dropout, norm
 
-    def hidden(self, operator: CSR, features: Features) -> Embeddings:
-        """Return H [nodes, hidden]."""
-        between = F.dropout(self.first(operator, features).relu(), self.dropout, self.training)
-        return self.second(operator, between)
+    def hidden(self, view: View, features: Features) -> Embeddings:
+        """Return H of a view [nodes, hidden]."""
+        projected = project(features, view.masked(self.first.weight))
+        between = (propagate(view.operator, projected) + self.first.bias).relu()
+        return self.second(view.operator, F.dropout(between, self.dropout, self.training))
 
     def classify(self, operator: CSR, hidden: Embeddings) -> Scores:
         """Return class scores [nodes, classes]: H W + b, or A drop(relu(H)) W + b where the head convolves."""
@@ -36,7 +38,7 @@ class ContrastedGCN(nn.Module):
     def forward(self, graph: Graph) -> tuple[Scores, Embeddings]:
         """Return scores and H of every node of the graph as given [nodes, classes], [nodes, hidden]."""
         operator = normalised_adjacency(graph)
-        hidden = self.hidden(operator, scaled(graph, self.norm))
+        hidden = self.hidden(View(operator), scaled(graph, self.norm))
         return self.classify(operator, hidden), hidden
 
 

@@ -1,7 +1,7 @@
 """NRGNN: unlabelled nodes are linked to labelled ones, and confident predictions become labels."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import torch
@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from quietgraph.embed.operator import scaled
-from quietgraph.embed.train import Schedule, train
+from quietgraph.embed.train import Schedule
 from quietgraph.graph import CSR, Graph
 from quietgraph.methods.base import Fitted, NodeClassifier, Observed
 from quietgraph.methods.linked.links import (
@@ -20,7 +20,7 @@ from quietgraph.methods.linked.links import (
     reconstruction_loss,
     upper_edges,
 )
-from quietgraph.methods.supervised import look
+from quietgraph.methods.supervised import fit_network, look
 from quietgraph.params import param
 from quietgraph.types import Embeddings, Scores
 
@@ -56,7 +56,7 @@ class NRGNN(NodeClassifier):
 
     def _fit(self, graph: Graph, observed: Observed) -> Fitted:
         sizes = (graph.num_features, self.edge_dim, self.hidden, observed.num_classes)
-        networks = LinkedNetworks(*sizes, dropout=self.dropout, norm=self.feature_norm).to(graph.device)
+        networks = MinerAndClassifier(sizes, dropout=self.dropout, norm=self.feature_norm).to(graph.device)
         features, edges = scaled(graph, self.feature_norm), upper_edges(graph)
         taught, targets = observed.train, observed.codes[observed.train]
         miner = Miner(self, graph, observed)
@@ -79,19 +79,17 @@ class NRGNN(NodeClassifier):
             loss = values["classifier"] + values["miner"] + self.edge_weight * values["edges"]
             return {"loss": loss + self.confident_weight * values["confident"], **values}
 
-        def classify() -> tuple[Scores, Embeddings]:
-            return networks.second(networks.operators[1], features)
+        schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay)
+        fitted = fit_network(networks, losses, schedule, graph, observed)
+        return replace(fitted, network=None, notes={"confident_nodes": float(miner.confident.sum())})
 
-        history = train(
-            networks,
-            losses,
-            Schedule(self.epochs, self.learning_rate, self.weight_decay),
-            score=lambda: observed.score(classify()[0]),
-            on_epoch=observed.on_epoch,
-        )
-        with torch.no_grad():
-            scores, hidden = classify()
-        return Fitted(scores, hidden, history=history, notes={"confident_nodes": float(miner.confident.sum())})
+
+class MinerAndClassifier(LinkedNetworks):
+    """The first network mines, the second classifies on the graph with what was mined."""
+
+    def forward(self, graph: Graph) -> tuple[Scores, Embeddings]:
+        """Return the classifier's scores and hidden rows of every node [nodes, classes], [nodes, hidden]."""
+        return self.second(self.operators[1], scaled(graph, self.norm))
 
 
 class Miner:

@@ -1,7 +1,7 @@
 """RTGNN: two peers divide labels into clean, correctable and uncertain ones as they train."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from quietgraph.embed.operator import scaled
 from quietgraph.embed.sparse import multiply
-from quietgraph.embed.train import Schedule, train
+from quietgraph.embed.train import Schedule
 from quietgraph.graph import CSR, Graph
 from quietgraph.methods.base import Fitted, NodeClassifier, Observed
 from quietgraph.methods.linked.links import (
@@ -21,6 +21,7 @@ from quietgraph.methods.linked.links import (
     reconstruction_loss,
     upper_edges,
 )
+from quietgraph.methods.supervised import fit_network
 from quietgraph.params import param
 from quietgraph.types import Embeddings, Labels, Mask, Scalar, Scores
 
@@ -30,7 +31,7 @@ from quietgraph.types import Embeddings, Labels, Mask, Scalar, Scores
 class RTGNN(NodeClassifier):
     """Two peers govern label noise on a graph with learned links (Qian et al., WSDM 2023).
 
-    The cost of labels (`selection_cost`), of pseudo-labels where both peers agree confidently, alpha times the edge
+    The cost of labels (`judge_labels`), of pseudo-labels where both peers agree confidently, alpha times the edge
     loss, and lambda times the divergence of the peers and of neighbours. As in the published code, features are
     unscaled. Ours: an unlabelled node receives from the labelled nodes that have it among their most similar ones, not
     the other way round too; the confidence for a correction falls to 1 / classes, smoothness is counted by edge, the
@@ -54,7 +55,7 @@ class RTGNN(NodeClassifier):
 
     def _fit(self, graph: Graph, observed: Observed) -> Fitted:
         sizes = (graph.num_features, self.edge_dim, self.hidden, observed.num_classes)
-        networks = LinkedNetworks(*sizes, dropout=self.dropout, norm=self.feature_norm).to(graph.device)
+        networks = Peers(sizes, dropout=self.dropout, norm=self.feature_norm).to(graph.device)
         features, edges = scaled(graph, self.feature_norm), upper_edges(graph)
         taught, labels = observed.train, observed.codes[observed.train]
         labelled, others = taught.nonzero().squeeze(1), (~taught).nonzero().squeeze(1)
@@ -78,29 +79,17 @@ class RTGNN(NodeClassifier):
             loss = values["labels"] + values["pseudo"] + self.edge_weight * values["edges"]
             return {"loss": loss + self.peer_weight * values["smooth"], **values}
 
-        def classify() -> tuple[Scores, Embeddings]:  # log of the peers' mean probability
-            answers = [peer(networks.operators[0], features) for peer in (networks.first, networks.second)]
-            logs = torch.stack([scores.log_softmax(dim=1) for scores, _ in answers])
-            return logs.logsumexp(dim=0) - math.log(2), torch.cat([hidden for _, hidden in answers], dim=1)
-
-        history = train(
-            networks,
-            losses,
-            Schedule(self.epochs, self.learning_rate, self.weight_decay),
-            score=lambda: observed.score(classify()[0]),
-            on_epoch=observed.on_epoch,
-        )
-        with torch.no_grad():
-            scores, hidden = classify()
-        return Fitted(scores, hidden, history=history)
+        schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay)
+        return replace(fit_network(networks, losses, schedule, graph, observed), network=None)
 
     def _label_cost(self, first: Scores, second: Scores, labels: Labels, certain: Mask, epoch: int) -> Scalar:
-        """Return what the labels cost both peers; in the first epoch all labels count alike."""
+        """Return what the labels cost both peers: first all alike, then as both peers judge them."""
         if epoch == 0:
             return label_costs(first, second, labels).mean()
-        selected = select_labels(first, second, labels, certain=certain, progress=epoch / self.epochs)
-        cost = selection_cost(first, second, labels, selected, uncertain_weight=self.uncertain_weight)
-        return cost + self.peer_weight * peer_divergence(first, second)
+        kept, corrected, trust = judge_labels(first, second, labels, certain=certain, progress=epoch / self.epochs)
+        weights = torch.where(kept | (trust > 0), kept.float(), self.uncertain_weight)
+        costs = weights * label_costs(first, second, labels) + trust * label_costs(first, second, corrected)
+        return costs.mean() + self.peer_weight * peer_divergence(first, second)
 
     def _pseudo_cost(self, first: Scores, second: Scores) -> Scalar:
         """Return the cost of missing what both peers predict confidently of nodes without label."""
@@ -112,14 +101,15 @@ class RTGNN(NodeClassifier):
         return label_costs(first, second, agreed[nodes]).mean() + self.peer_weight * peer_divergence(first, second)
 
 
-@dataclass(frozen=True, eq=False)
-class Selection:
-    """The kind of every observed label; the third kind, uncertain, is what is left."""
+class Peers(LinkedNetworks):
+    """Two classifiers on the linked graph, which answer together."""
 
-    clean: Mask
-    correctable: Mask
-    corrected: Labels  # the class the peers agree on, where correctable
-    trust: Tensor  # weight of the corrected label [nodes]
+    def forward(self, graph: Graph) -> tuple[Scores, Embeddings]:
+        """Return the log of the mean probability, and hidden rows side by side [nodes, classes], [nodes, 2 hidden]."""
+        features = scaled(graph, self.norm)
+        answers = [peer(self.operators[0], features) for peer in (self.first, self.second)]
+        logs = torch.stack([scores.log_softmax(dim=1) for scores, _ in answers])
+        return logs.logsumexp(dim=0) - math.log(2), torch.cat([hidden for _, hidden in answers], dim=1)
 
 
 @torch.no_grad()
@@ -130,12 +120,14 @@ def agreement(first: Scores, second: Scores) -> tuple[Labels, Tensor]:
 
 
 @torch.no_grad()
-def select_labels(first: Scores, second: Scores, labels: Labels, *, certain: Mask, progress: float) -> Selection:
-    """Return the kind of every label by what two peers say of it.
+def judge_labels(
+    first: Scores, second: Scores, labels: Labels, *, certain: Mask, progress: float
+) -> tuple[Mask, Labels, Tensor]:
+    """Return which labels are clean, the class that the peers agree on, and its weight where it corrects a label.
 
     The labels that cost the peers least are clean: all at first, at the end as many as cost less than the mean, and
-    half of them at least. Of the rest, those where both peers predict one other class are correctable; the confidence
-    they need falls from 1 to 1 / classes.
+    half of them at least. Of the rest, those where both peers predict one other class are corrected; the confidence
+    they need falls from 1 to 1 / classes. Labels that are neither clean nor corrected (weight 0) are uncertain.
 
     Args:
         first: Scores of one peer [nodes, classes].
@@ -149,18 +141,8 @@ def select_labels(first: Scores, second: Scores, labels: Labels, *, certain: Mas
     clean = torch.zeros_like(certain).index_fill(0, costs.argsort()[:count], True) | certain
     agreed, confidence = agreement(first, second)
     least = 1 - (1 - min(0.5, 1 / first.shape[1])) * progress
-    correctable = ~clean & (agreed >= 0) & (agreed != labels) & (confidence > least)
-    return Selection(clean, correctable, agreed.clamp_min(0), confidence ** (0.5 - 0.5 * progress))
-
-
-def selection_cost(
-    first: Scores, second: Scores, labels: Labels, selected: Selection, *, uncertain_weight: float
-) -> Scalar:
-    """Return the mean cost: clean labels as observed, correctable corrected, uncertain less."""
-    observed = label_costs(first, second, labels)
-    corrected = selected.trust * label_costs(first, second, selected.corrected)
-    kept = torch.where(selected.clean, 1.0, uncertain_weight) * observed
-    return torch.where(selected.correctable, corrected, kept).mean()
+    corrected = ~clean & (agreed >= 0) & (agreed != labels) & (confidence > least)
+    return clean, agreed.clamp_min(0), corrected * confidence ** (0.5 - 0.5 * progress)
 
 
 def label_costs(first: Scores, second: Scores, labels: Labels) -> Tensor:
