@@ -13,7 +13,6 @@ from typing import Any, Final, TypeAlias
 
 import cloudpickle
 import pandas as pd
-import torch
 from sklearn.base import clone
 from torch import Tensor
 
@@ -25,7 +24,7 @@ from quietgraph.data.datasets import DATASETS, load_benchmark
 from quietgraph.data.load import load
 from quietgraph.data.noise_setting import parse_noise
 from quietgraph.errors import InvalidParameterError, UnknownNameError, UnreadableFileError
-from quietgraph.graph import Graph
+from quietgraph.graph import CSR, Graph
 from quietgraph.methods.base import NodeClassifier
 from quietgraph.methods.registry import METHODS, method_name
 from quietgraph.params import parse_assignments
@@ -112,8 +111,9 @@ class Grid:
             append_run(path, row)
             left -= 1
             tell(len(runs) - left, len(runs))
-        frame = read_runs(path)
-        return frame[[key in runs for key in _keys(frame)]].reset_index(drop=True)
+        frame, place = read_runs(path), {key: number for number, key in enumerate(runs)}
+        order = pd.Series([place.get(key) for key in _keys(frame)], dtype=float).dropna().sort_values().index
+        return frame.loc[order].reset_index(drop=True)
 
     def _dataset(self, given: DatasetLike, seed: int) -> tuple[str, str, Data | None]:
         """Return the name of a dataset, the digest of graph and true labels, and one's own data."""
@@ -168,16 +168,17 @@ def method_of(given: MethodLike, dataset: str | None = None) -> tuple[str, NodeC
     if not all("=" in pair for pair in own):
         raise InvalidParameterError(f"a method is written name:key=value:key=value, got '{given}'.")
     values = parse_assignments(method, dict(pair.split("=", 1) for pair in own))
-    return ":".join([name, *pairs]), method.for_dataset(dataset, **values), _CONTROL in pairs
+    published = getattr(method, "for_dataset", lambda _, **own: method(**own))
+    return ":".join([name, *pairs]), published(dataset, **values), _CONTROL in pairs
 
 
 def fingerprint(graph: Graph, codes: Tensor) -> str:
     """Return a digest of features, edges and labels."""
     digest = hashlib.blake2b(digest_size=4)
-    features = graph.features.coalesce() if graph.features.is_sparse else graph.features
-    parts = [features.indices(), features.values()] if features.is_sparse else [features]
-    for part in (*parts, graph.edge_index, codes):
-        digest.update(torch.as_tensor(part).contiguous().numpy().tobytes())
+    for matrix in (graph.features, graph.adjacency, codes):
+        parts = [matrix.row_pointer, matrix.columns, matrix.values] if isinstance(matrix, CSR) else [matrix]
+        for part in parts:
+            digest.update(part.contiguous().numpy().tobytes())
     return digest.hexdigest()
 
 
@@ -194,8 +195,8 @@ def _finished(path: str | Path, measures: Sequence[str]) -> set[tuple[object, ..
     if not Path(path).exists():
         return set()
     frame = read_runs(path)
-    frame = frame[(frame["status"] == "done") & [set(measures) <= set(each.split()) for each in frame["measures"]]]
-    return set(_keys(frame))
+    has_all = frame["measures"].map(lambda text: set(measures) <= set(text.split())).astype(bool)
+    return set(_keys(frame[has_all & (frame["status"] == "done")]))
 
 
 def _keys(frame: pd.DataFrame) -> list[tuple[object, ...]]:

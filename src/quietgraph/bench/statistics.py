@@ -42,7 +42,7 @@ def compare(runs: pd.DataFrame, baseline: str | Sequence[str], metric: str = "te
         metric: Column that is compared.
     """
     names = [baseline] if isinstance(baseline, str) else list(baseline)
-    wide = _checked(runs, metric).pivot(index=[*CELL, "seed"], columns="method", values="value")
+    wide = _checked(runs, metric).pivot(index=[*CELL, "seed"], columns="method", values="value")  # noqa: PD010
     for name in names:
         if name not in wide.columns:
             raise UnknownNameError("method among these runs", name, map(str, wide.columns))
@@ -91,7 +91,7 @@ class Ranks:
 
 def ranks(runs: pd.DataFrame, metric: str = "test_accuracy") -> Ranks:
     """Return mean ranks over cells, not over seeds: ten draws of one graph are no ten datasets."""
-    wide = summary(runs, metric).pivot(index=CELL, columns="method", values="mean").round(_DECIMALS)
+    wide = summary(runs, metric).pivot(index=CELL, columns="method", values="mean").round(_DECIMALS)  # noqa: PD010
     complete = wide.dropna(axis="columns")
     placed = complete.rank(axis=1, ascending=not describe_metric(metric).higher_is_better)
     cells, methods = placed.shape

@@ -31,7 +31,8 @@ def read_runs(*paths: str | Path) -> pd.DataFrame:
     """Return the runs of JSON Lines or CSV files, one row a run; of a run that was repeated, the last row counts."""
     frames = [_read(Path(path)) for path in paths]
     frame = pd.concat([frame for frame in frames if len(frame)] or [pd.DataFrame(columns=list(_ORDER))])
-    frame[list(_TEXTS)] = frame.reindex(columns=list(_TEXTS)).fillna("").astype(str)
+    for name in _TEXTS:
+        frame[name] = frame[name].astype(object).where(frame[name].notna(), "") if name in frame else ""
     return frame.drop_duplicates(list(KEY), keep="last").reset_index(drop=True)
 
 

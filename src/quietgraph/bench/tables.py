@@ -21,7 +21,7 @@ _WORDS: Final = {
 
 
 def table(runs: pd.DataFrame, *, metric: str = "test_accuracy", baseline: str | Sequence[str] | None = None) -> Styler:
-    """Return runs as `mean ± std (n)`; the caption says what bold and arrows mean, and by which protocol runs were made.
+    """Return runs as `mean ± std (n)`; the caption says what bold and arrows mean, and the protocol.
 
     Bold is the best mean of a column among the methods with the most finished runs there. With a baseline, an arrow
     marks what is significantly better or worse (paired t-test, Holm). Methods that ran by several protocols have a row
@@ -42,7 +42,9 @@ def table(runs: pd.DataFrame, *, metric: str = "test_accuracy", baseline: str | 
     columns = sorted(set(zip(cells["dataset"], cells["noise"], strict=True)), key=_column_order)
     shape: Any = {"index": "row", "columns": ["dataset", "noise"]}
     shown, bold = (
-        cells.pivot(**shape, values=name).reindex(cells["row"].unique())[columns].fillna(empty)
+        cells.pivot(**shape, values=name)  # noqa: PD010
+        .reindex(cells["row"].unique())[columns]
+        .fillna(empty)
         for name, empty in (("text", "-"), ("bold", ""))
     )
     for frame in (shown, bold):
@@ -114,7 +116,7 @@ def judged(runs: pd.DataFrame, metric: str, baseline: str | Sequence[str] | None
     best = eligible.groupby([cells[name] for name in CELL]).transform("max")
     names = cells["method"]
     for column in ("protocol", "split"):
-        if cells[column].nunique() > 1:
+        if len(set(cells[column])) > 1:
             names = names + ", " + column + " " + cells[column]
     first = [baseline] if isinstance(baseline, str) else list(baseline or [])
     order = cells["method"].map({name: place for place, name in enumerate(first)}).fillna(len(first))
@@ -141,7 +143,7 @@ def _caption(cells: pd.DataFrame, metric: str, baseline: str | Sequence[str] | N
     protocols = sorted(set(cells["protocol"]))
     if len(protocols) > 1:
         sentences.append(
-            f"This table mixes {len(protocols)} protocols ({', '.join(protocols)}), named in each row: compare rows of one."
+            f"This table mixes {len(protocols)} protocols ({', '.join(protocols)}), named in each row: compare within one."
         )
     else:
         sentences.append(_WORDS.get(protocols[0], ""))

@@ -40,6 +40,8 @@ def carry_out(batches: Sequence[list[Run]], *, jobs: int, time_limit: float | No
         waiting.clear()
         for worker in workers:
             worker.stop()
+        for worker in workers:
+            worker.join()
 
 
 class _Worker(threading.Thread):
@@ -51,23 +53,23 @@ class _Worker(threading.Thread):
         super().__init__(daemon=True)
         self.waiting, self.rows, self.limit = waiting, rows, limit
         self.process: subprocess.Popen[bytes] | None = None
-        self.is_late = self.is_over = False
-        self.lock = threading.Lock()  # no process starts after `stop`
+        self.lock, self.is_late, self.is_over = threading.Lock(), False, False
 
     def run(self) -> None:
         try:
-            while not self.is_over:
-                self._batch(self.waiting.popleft())
-        except IndexError:  # nothing is waiting
-            self.stop()
+            with contextlib.suppress(IndexError):  # nothing is waiting any more
+                while True:
+                    self._batch(self.waiting.popleft())
         except Exception as error:
             self.rows.put(error)
+        finally:
+            self._end()
 
     def stop(self) -> None:
-        """End the process; a run under way is lost."""
+        """End the process, and start no other; a run under way is lost."""
         with self.lock:
             self.is_over = True
-            self._end()
+            self._kill()
 
     def _batch(self, runs: list[Run]) -> None:
         process: Any = self._process()
@@ -108,14 +110,24 @@ class _Worker(threading.Thread):
 
     def _late(self) -> None:
         self.is_late = True
-        self._end()
+        self._kill()
+
+    def _kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
 
     def _end(self) -> int:
-        process, self.process = self.process, None
+        """End the process and return its exit code; only the thread that reads from it closes its pipes."""
+        with self.lock:
+            process: Any = self.process
+            self.process = None
         if process is None:
             return 0
         process.kill()
-        return process.wait()
+        for pipe in (process.stdin, process.stdout):
+            with contextlib.suppress(OSError):
+                pipe.close()
+        return int(process.wait())
 
     def _loss(self, run: Run, code: int) -> Row:
         if self.is_late:
