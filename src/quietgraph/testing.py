@@ -204,8 +204,8 @@ def check_inductive_is_transductive(trial: Trial) -> None:
 
 
 CHECKS: Final[tuple[Callable[[Trial], None], ...]] = (
-    check_reads_no_hidden_label,
     check_same_seed_same_numbers,
+    check_reads_no_hidden_label,
     check_failed_fit_changes_nothing,
     check_reading_changes_nothing,
     check_relearns_as_it_fits,

@@ -17,7 +17,7 @@ from quietgraph.embed.clusters import Clusters
 from quietgraph.embed.distributed import agreed, averaged, own_share, total, world_size
 from quietgraph.embed.losses import info_nce, prototype_loss, truncated_nuclear_norm
 from quietgraph.embed.operator import Structure
-from quietgraph.embed.partitions import induced_graph, partition_nodes
+from quietgraph.embed.partitions import WHOLE_UP_TO, induced_graph, partition_nodes
 from quietgraph.embed.train import Epoch, History, Schedule, train
 from quietgraph.embed.views import ViewRates, draw_view, view_structure
 from quietgraph.graph import Graph
@@ -65,18 +65,20 @@ def train_contrast(
     *,
     seed: int,
     on_epoch: Callable[[Epoch], None] | None = None,
+    whole_up_to: int = WHOLE_UP_TO,
 ) -> History:
     """Train an encoder in place and return the mean losses of every epoch.
 
     Args:
-        graph: Above 200,000 nodes an epoch is a step on each of its partitions.
+        graph: A large one is cut, and an epoch is a step on each of its partitions.
         encoder: Called as encoder(graph, view, nodes), or encoder(graph) for all nodes of the graph as it is.
         how: Weights and sizes of the loss.
         schedule: Its epochs are passes over all nodes where there is one partition; of several, so many steps in all.
         seed: Of every random draw.
         on_epoch: Called after every epoch.
+        whole_up_to: Nodes up to which a graph is not cut.
     """
-    parts = own_share(partition_nodes(graph, seed=seed, multiple_of=world_size()))
+    parts = own_share(partition_nodes(graph, seed=seed, multiple_of=world_size(), whole_up_to=whole_up_to))
     trainer = _Trainer(graph, averaged(encoder), how, parts, seed)
     steps = replace(schedule, epochs=math.ceil(schedule.epochs / len(parts)), steps=len(parts))
     return train(encoder, trainer.losses, steps, on_epoch=on_epoch, what="learning embeddings")

@@ -24,7 +24,6 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 
-
 @contextmanager
 def process_group() -> Iterator[int]:
     """Join the processes that torchrun has started and give the rank of this one; alone, 0."""
