@@ -144,7 +144,7 @@ def _long_table(source: Any) -> pd.DataFrame:
         table = open_table(db, "annotations", Path(source) if isinstance(source, str) else source)
         table.fill(table.names, missing=MISSING)
         texts = {
-            name: table.arrays(f"SELECT {table.column(name)} AS v FROM {{table}} ORDER BY _row")["v"]
+            name: table.arrays(f"SELECT {table.column(name)} AS v FROM {{table}} ORDER BY _row")[0]
             for name in table.names
         }
     frame, known = pd.DataFrame(texts, dtype=object), {name.strip().lower(): name for name in reversed(table.names)}

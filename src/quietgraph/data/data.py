@@ -14,7 +14,7 @@ from quietgraph.types import UNKNOWN, AnyArray, Labels, Mask, MaskLike, ValuesLi
 
 if TYPE_CHECKING:
     from quietgraph.data.annotations import Annotations
-    from quietgraph.data.source import Source
+    from quietgraph.data.tables import Source
 
 OBSERVED: Final = "observed"  # the annotator who gave the labels of the graph itself
 DataLike: TypeAlias = Any  # a Data, a Graph, a PyG Data or HeteroData, a NetworkX graph

@@ -113,7 +113,7 @@ def _read_table(path: Path) -> Decisions:
         columns = {name: names[name] for name in used if name in names and not (own and name == "label")}
         columns |= {"label": names[CORRECTED_COLUMN]} if own else {}
         table.fill([*dict.fromkeys([node, *columns.values()])], raw=table.names)
-        cells = {name: table.arrays(f"SELECT {table.column(title)}::VARCHAR AS v FROM {{table}} ORDER BY _row")["v"]
+        cells = {name: table.arrays(f"SELECT {table.column(title)}::VARCHAR AS v FROM {{table}} ORDER BY _row")[0]
                  for name, title in {"node": node, **columns}.items()}  # fmt: skip
     found = dict[str, Decision]()
     for row, key in enumerate(id_keys(cells["node"])):

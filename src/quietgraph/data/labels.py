@@ -17,7 +17,7 @@ _CODE: Final = re.compile(r"[+-]?0[0-9]")  # 007 is a name, not seven
 
 
 def encode_labels(labels: object, num_nodes: int, *, classes_max: int | None = None) -> tuple[Labels, AnyArray]:
-    """Return class codes [nodes] and the sorted label values; -1, None and NaN are unknown."""
+    """Return class codes [nodes] and the sorted label values; -1, None, NaN and an empty text are unknown."""
     plain = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else labels
     array = plain.to_numpy(dtype=object) if isinstance(plain, pd.Series) else np.asarray(plain, dtype=object)
     if array.ndim != 1 or len(array) != num_nodes:
@@ -25,8 +25,8 @@ def encode_labels(labels: object, num_nodes: int, *, classes_max: int | None = N
             f"labels must have one entry per node ({num_nodes}), got shape {array.shape}. Mark unlabelled nodes with -1."
         )
     values = pd.Series(array)
-    minus_one = values.map(lambda one: not isinstance(one, str | bool | np.bool_) and one == UNKNOWN)
-    return class_codes(values.mask(minus_one.astype(bool), None), classes_max=classes_max)
+    unknown = values.map(lambda one: one == "" if isinstance(one, str | bool | np.bool_) else one == UNKNOWN)
+    return class_codes(values.mask(unknown.astype(bool), None), classes_max=classes_max)
 
 
 def class_codes(

@@ -10,8 +10,8 @@ import pandas as pd
 import torch
 
 from quietgraph.data.data import Data
-from quietgraph.data.source import LABEL_NAMES, Read, Source
 from quietgraph.data.splits import Split, no_node
+from quietgraph.data.tables import LABEL_NAMES, Read, Source
 from quietgraph.errors import (
     InvalidGraphError,
     InvalidLabelsError,
@@ -21,7 +21,7 @@ from quietgraph.errors import (
 )
 from quietgraph.graph import Graph
 from quietgraph.graph.io.arrays import SUFFIXES
-from quietgraph.graph.io.columns import Allocate
+from quietgraph.graph.io.encode import Allocate
 from quietgraph.graph.io.tables import ENDINGS
 from quietgraph.types import AnyArray
 

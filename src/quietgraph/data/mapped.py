@@ -13,7 +13,7 @@ import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from quietgraph.data.data import Data
-from quietgraph.data.source import Source
+from quietgraph.data.tables import Source
 from quietgraph.data.splits import Split
 from quietgraph.errors import UnreadableFileError
 from quietgraph.files import write_folder
@@ -84,7 +84,7 @@ def _write(data: Data, folder: Path) -> None:
     ids = np.asarray(data.ids)
     arrays["ids"] = ids if ids.dtype.kind in "iuU" else np.array([str(one) for one in ids])
     for name, array in arrays.items():
-        if isinstance(array.base, np.memmap) or isinstance(array, np.memmap):
+        if (folder / f"{name}.npy").exists():  # filled while it was read
             continue
         np.save(folder / f"{name}.npy", array, allow_pickle=False)
     meta = _Meta(

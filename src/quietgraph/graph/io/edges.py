@@ -7,7 +7,8 @@ import scipy.sparse
 import torch
 
 from quietgraph.errors import UnreadableFileError
-from quietgraph.graph.io.columns import Allocate, number_of
+from quietgraph.graph.io.columns import number_of
+from quietgraph.graph.io.encode import Allocate
 from quietgraph.graph.io.tables import ID, Table
 from quietgraph.graph.sparse import CSR
 
@@ -45,12 +46,12 @@ def fill_edges(table: Table, ends: Ends) -> None:
 def ids_of_edges(table: Table, ends: Ends) -> None:
     """Make a table of all ids in the order in which they first appear, row by row."""
     first, second = (ID.format(table.column(end)) for end in ends[:2])
-    lost = table.one(f"SELECT min(_row) FROM {{table}} WHERE {first} IS NULL OR {second} IS NULL")[0]
+    lost = table.all(f"SELECT min(_row) FROM {{table}} WHERE {first} IS NULL OR {second} IS NULL")[0][0]
     if lost is not None:
         raise UnreadableFileError(f"{table.where} {table.place(lost)} lacks an end. Fill it in.")
     both = f"SELECT {first} AS key, 2 * _row AS place FROM {{table}} UNION ALL SELECT {second}, 2 * _row + 1 FROM {{table}}"
     order = f"SELECT key, min(place) AS place FROM ({both}) GROUP BY key"
-    table.arrays(
+    table.all(
         f"CREATE TABLE ids AS SELECT key, (row_number() OVER (ORDER BY place) - 1)::INTEGER AS code FROM ({order})"
     )
 
@@ -69,24 +70,24 @@ def read_edges(
     """
     weight = "1.0" if ends.weight is None else number_of(table, ends.weight)
     first, second = (ID.format(f"e.{table.column(end)}") for end in ends[:2])
-    table.arrays(
+    table.all(
         f"CREATE TABLE links AS SELECT e._row, a.code AS s, b.code AS t, {weight} AS w FROM {{table}} e "
         f"LEFT JOIN ids a ON {first} = a.key LEFT JOIN ids b ON {second} = b.key"
     )
-    dropped = table.one("SELECT count(*) FROM links WHERE s IS NULL OR t IS NULL")[0]
+    dropped = table.all("SELECT count(*) FROM links WHERE s IS NULL OR t IS NULL")[0][0]
     if dropped and not drop_dangling:
         raise _dangling(table, ends, dropped)
     if ends.weight is not None:
         _check_weights(table, ends.weight)
-    table.arrays(
+    table.all(
         "CREATE TABLE folded AS SELECT least(s, t) AS a, greatest(s, t) AS b, max(w)::FLOAT AS w, count(*) AS n, "
         "count_if(s < t) AS f FROM links WHERE s <> t GROUP BY 1, 2"
     )
-    loops = table.one("SELECT count(*) FROM links WHERE s = t")[0]
-    opposite, duplicates = table.one(
+    loops = table.all("SELECT count(*) FROM links WHERE s = t")[0][0]
+    opposite, duplicates = table.all(
         "SELECT count_if(f > 0 AND f < n), sum(greatest(f - 1, 0) + greatest(n - f - 1, 0)) FROM folded"
-    )
-    table.arrays("DROP TABLE links")
+    )[0]
+    table.all("DROP TABLE links")
     adjacency = _adjacency(table, num_nodes, allocate)
     isolated = int((adjacency.row_pointer.diff() == 0).sum())
     notes = [
@@ -101,10 +102,10 @@ def read_edges(
 
 def _dangling(table: Table, ends: Ends, count: int) -> UnreadableFileError:
     names = ", ".join(f"e.{table.column(end)}::VARCHAR" for end in ends[:2])
-    row, no_source, source, target = table.one(
+    row, no_source, source, target = table.all(
         f"SELECT e._row, s IS NULL, {names} FROM links JOIN {{table}} e USING (_row) WHERE s IS NULL OR t IS NULL "
         "ORDER BY e._row LIMIT 1"
-    )
+    )[0]
     end, given = (ends.source, source) if no_source else (ends.target, target)
     return UnreadableFileError(
         f"{table.where} {table.place(row)} names the {end} '{given or ''}', which is no id of a node ({count} such edges). "
@@ -114,13 +115,13 @@ def _dangling(table: Table, ends: Ends, count: int) -> UnreadableFileError:
 
 def _check_weights(table: Table, weight: str) -> None:
     wrong = f"w IS NULL OR NOT (w >= {_FLOATS.tiny} AND w <= {_FLOATS.max})"
-    found = table.one(
+    found = table.all(
         f"SELECT e._row, e.{table.column(weight)}::VARCHAR FROM links JOIN {{table}} e USING (_row) WHERE {wrong} "
         "ORDER BY e._row LIMIT 1"
     )
     if found:
         raise UnreadableFileError(
-            f"{table.where} {table.place(found[0])} has the weight '{found[1] or ''}'; weights must be positive numbers "
+            f"{table.where} {table.place(found[0][0])} has the weight '{found[0][1] or ''}'; weights must be positive numbers "
             "below 3.4e38. Leave out edges that do not count."
         )
 
@@ -129,8 +130,8 @@ def _adjacency(table: Table, num_nodes: int, allocate: Allocate) -> CSR:
     """Return both directions of the folded edges in order, some rows at a time."""
     degrees = np.zeros(num_nodes, dtype=np.int64)
     for end in "ab":
-        found = table.arrays(f"SELECT {end} AS node, count(*) AS n FROM folded GROUP BY {end}")
-        degrees[found["node"]] += found["n"]
+        nodes, counts = table.arrays(f"SELECT {end}, count(*) FROM folded GROUP BY {end}")
+        degrees[nodes] += counts
     total = np.concatenate([[0], degrees.cumsum()])
     index = np.int32 if max(total[-1], num_nodes) < 2**31 - 1 else np.int64
     pointer = allocate("row_pointer", (num_nodes + 1,), index)
@@ -143,10 +144,9 @@ def _adjacency(table: Table, num_nodes: int, allocate: Allocate) -> CSR:
             f"SELECT {one} AS r, {other} AS c, w FROM folded WHERE {one} >= {first} AND {one} < {last}"
             for one, other in ("ab", "ba")
         )
-        found = table.arrays(inside)
-        rows = scipy.sparse.csr_matrix(
-            (found["w"], (found["r"] - first, found["c"])), shape=(last - first, num_nodes), dtype=np.float32
-        )
+        ends, others, values = table.arrays(inside)
+        shape = (last - first, num_nodes)
+        rows = scipy.sparse.csr_matrix((values, (ends - first, others)), shape=shape, dtype=np.float32)
         rows.sort_indices()
         columns[total[first] : total[last]], weights[total[first] : total[last]] = rows.indices, rows.data
         first = last

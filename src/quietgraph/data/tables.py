@@ -15,10 +15,11 @@ from quietgraph.data.labels import class_codes, encode_labels, enumerate_words
 from quietgraph.errors import InvalidGraphError, InvalidParameterError, UnknownNameError, UnreadableFileError
 from quietgraph.graph import Graph
 from quietgraph.graph.io.arrays import read_arrays
-from quietgraph.graph.io.columns import Allocate, Column, check_columns, encode, learn_columns
+from quietgraph.graph.io.columns import Column, check_columns, learn_columns
 from quietgraph.graph.io.edges import fill_edges, ids_of_edges, pick_ends, read_edges
+from quietgraph.graph.io.encode import Allocate, encode
 from quietgraph.graph.io.structure import choose_landmarks, structural_features
-from quietgraph.graph.io.tables import ID, MISSING, Table, id_keys, open_database, open_table
+from quietgraph.graph.io.tables import ID, MISSING, Table, id_keys, open_database, open_table, quoted
 from quietgraph.graph.sparse import CSR
 from quietgraph.types import UNKNOWN, AnyArray, BoolArray, Labels
 
@@ -157,7 +158,7 @@ def _read_tables(source: Source, nodes: Table, edges: Table, columns: Columns | 
     if columns is None:
         learned, empty = learn_columns(nodes, used, kinds)
         notes = [*(["the column without a name is ignored"] if "" in nodes.names else []), *empty, *notes]
-        notes += _copies(nodes, learned, label, codes)
+        notes += _copies(nodes, learned, label, codes, words)
         facts = {"id": id_name, "label": label, "weight": _weight(kinds, None, edges), "missing": source.missing}
         columns = Columns(kind="columns" if learned else "structure", features=tuple(learned), **facts)
     if columns.kind == "matrix":
@@ -165,13 +166,12 @@ def _read_tables(source: Source, nodes: Table, edges: Table, columns: Columns | 
             f"the model was fitted on a matrix of features, and {nodes.where} has none. Give .npz or .pt."
         )
     if columns.kind == "structure":
-        keys = nodes.arrays("SELECT key FROM ids ORDER BY code")["key"]
+        keys = nodes.arrays("SELECT key FROM ids ORDER BY code")[0]
         features, columns = _structure(adjacency, keys, columns)
         words_of = [_STRUCTURE.format(len(columns.landmarks))]
     else:
-        check_columns(nodes, columns.features)
-        features, cells = encode(nodes, columns.features, allocate)
-        notes, words_of = [*notes, *cells], [str(column) for column in columns.features]
+        notes += check_columns(nodes, columns.features)
+        features, words_of = encode(nodes, columns.features, allocate), [str(column) for column in columns.features]
     sentences = (f"features: {enumerate_words(words_of)}", *edge_notes[:1], *edge_notes[1:], *notes)
     return Read(
         Graph(features, adjacency),
@@ -190,7 +190,7 @@ def _read_edges_alone(source: Source, edges: Table, columns: Columns | None, all
     ends = pick_ends(edges, _weight(kinds, columns, edges))
     fill_edges(edges, ends)
     ids_of_edges(edges, ends)
-    keys = edges.arrays("SELECT key FROM ids ORDER BY code")["key"]
+    keys = edges.arrays("SELECT key FROM ids ORDER BY code")[0]
     if not len(keys):
         raise UnreadableFileError(f"{edges.where} has no rows. Put one edge in each.")
     adjacency, notes = read_edges(edges, ends, len(keys), allocate, drop_dangling=False)
@@ -273,19 +273,19 @@ def _ids(nodes: Table, name: str) -> AnyArray:
     if not nodes.rows:
         raise UnreadableFileError(f"{nodes.where} has no rows. Put one row per node in it.")
     column = nodes.column(name)
-    nodes.arrays(f"CREATE TABLE ids AS SELECT {ID.format(column)} AS key, _row AS code FROM {{table}}")
-    missing, row = nodes.one("SELECT count(*), min(code) FROM ids WHERE key IS NULL")
+    nodes.all(f"CREATE TABLE ids AS SELECT {ID.format(column)} AS key, _row AS code FROM {{table}}")
+    missing, row = nodes.all("SELECT count(*), min(code) FROM ids WHERE key IS NULL")[0]
     if missing:
         raise UnreadableFileError(
             f"{nodes.where} {nodes.place(row)} has no id ({missing} such rows). Give every node one."
         )
-    twice = nodes.one("SELECT key, min(code), max(code) FROM ids GROUP BY key HAVING count(*) > 1 ORDER BY 3 LIMIT 1")
+    twice = nodes.all("SELECT key, min(code), max(code) FROM ids GROUP BY key HAVING count(*) > 1 ORDER BY 3 LIMIT 1")
     if twice:
         raise UnreadableFileError(
-            f"{nodes.where} {nodes.place(twice[2])} has the id '{twice[0]}' again (first {nodes.place(twice[1])}). Keep one row "
+            f"{nodes.where} {nodes.place(twice[0][2])} has the id '{twice[0][0]}' again (first {nodes.place(twice[0][1])}). Keep one row "
             "per node."
         )
-    return nodes.arrays(f"SELECT {column} AS id FROM {{table}} ORDER BY _row")["id"]
+    return nodes.arrays(f"SELECT {column} AS id FROM {{table}} ORDER BY _row")[0]
 
 
 def _no_labels(nodes: int) -> tuple[Labels, AnyArray]:
@@ -302,7 +302,7 @@ def _labels(
         raise UnreadableFileError(
             f"{nodes.where}: several classes per node are not read. Give every node one class in {name}."
         )
-    cells = pd.Series(nodes.arrays(f"SELECT {nodes.column(name)} AS v FROM {{table}} ORDER BY _row")["v"], dtype=object)
+    cells = pd.Series(nodes.arrays(f"SELECT {nodes.column(name)} AS v FROM {{table}} ORDER BY _row")[0], dtype=object)
     empty = cells.map(str).isin([word for word in words if word]) & cells.notna()
     notes = [
         f"{count:,} cells of {name} hold '{word}' and count as unknown"
@@ -338,22 +338,20 @@ def _class_notes(codes: Labels, classes: AnyArray) -> list[str]:
     ]
 
 
-def _copies(nodes: Table, columns: Sequence[Column], label: str | None, codes: Labels) -> list[str]:
+def _copies(nodes: Table, columns: Sequence[Column], label: str | None, codes: Labels, words: Sequence[str]) -> list[str]:
     """Return notes on columns that alone predict nearly all labels."""
     known, classes = int((codes >= 0).sum()), len(codes.unique())
     if label is None or known < 2 * _FEW_LABELS:
         return []
-    nodes.db.register("label_codes", pd.DataFrame({"row": np.arange(len(codes)), "code": codes.numpy()}))
-    notes, shares = [], codes[codes >= 0].bincount().sort(descending=True).values.cumsum(0) / known
+    shares = codes[codes >= 0].bincount().sort(descending=True).values.cumsum(0) / known
+    notes, given = [], f"{nodes.column(label)} NOT IN ({', '.join(map(quoted, words))})"
     for one in columns:
-        few = one.width if one.kind == "category" else 2 if one.scale == 1 and one.kind == "number" else 2 * classes
-        if one.kind in {"text", "vector"} or few > 2 * classes or shares[min(few, len(shares)) - 1] < _COPY:
-            continue
-        column = nodes.column(one.name)
-        pairs = f"SELECT {column} AS v, l.code, count(*) AS n FROM {{table}} JOIN label_codes l ON _row = l.row WHERE l.code >= 0 AND {column} IS NOT NULL GROUP BY 1, 2"
-        values, right, total = nodes.one(
-            f"SELECT count(*), sum(m), sum(t) FROM (SELECT max(n) AS m, sum(n) AS t FROM ({pairs}) GROUP BY v)"
-        )
+        most = one.width if one.kind == "category" else 2 if (one.kind, one.scale) == ("number", 1) else 2 * classes
+        if one.kind in {"text", "vector"} or most > 2 * classes or shares[min(most, len(shares)) - 1] < _COPY:
+            continue  # so few values cannot predict so many classes
+        pairs = f"SELECT {nodes.column(one.name)} AS v, count(*) AS n FROM {{table}} WHERE {given} AND v IS NOT NULL"
+        best = f"SELECT max(n) AS m, sum(n) AS t FROM ({pairs} GROUP BY v, {nodes.column(label)}) GROUP BY v"
+        values, right, total = nodes.all(f"SELECT count(*), sum(m), sum(t) FROM ({best})")[0]
         if values <= 2 * classes and total >= 2 * _FEW_LABELS and right >= _COPY * total:
             notes.append(
                 f"column {one.name} alone predicts {right / total:.0%} of the labels: if it was made from {label}, leave it "
