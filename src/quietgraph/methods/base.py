@@ -147,7 +147,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         check_parameters(self)
         data = as_data(graph, labels, validation)
-        observed, classes = self._observe(data, sample_weight)
+        observed, classes = self._observe(*self._consensus(data, sample_weight))
         fitted = self.learn(data.graph, replace(observed, on_epoch=on_epoch))
         self.data_, self.observed_, self.classes_, self.fitted_ = data, observed, classes, fitted
         return self
@@ -181,6 +181,16 @@ class NodeClassifier(ClassifierMixin, BaseEstimator, ABC):
         from quietgraph.methods.storage import save_model
 
         save_model(self, folder)
+
+    def _consensus(self, data: Data, sample_weight: ArrayLike | None) -> tuple[Data, ArrayLike | None]:
+        """Return the data with what annotators agree on as labels, and how much each label counts."""
+        if data.annotations is None:
+            return data, sample_weight
+        from quietgraph.annotators.consensus import find_consensus
+
+        found = find_consensus(data, seed=self.seed)
+        use_ours = sample_weight is None and self.takes_weights
+        return replace(data, codes=found.codes), found.weights if use_ours else sample_weight
 
     def _observe(self, data: Data, sample_weight: ArrayLike | None) -> tuple[Observed, AnyArray]:
         """Return what a method sees of the labels, and the value of each class that it sees."""

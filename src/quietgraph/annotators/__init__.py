@@ -1,0 +1,1 @@
+"""Several annotators: their consensus, how good each of them is, and what to ask next."""

@@ -1,0 +1,59 @@
+"""Scores of labelled nodes by fits that did not see their labels."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import torch
+
+from quietgraph.classify.class_prior import mean_margin
+from quietgraph.data.splits import hold_out, stratified_folds
+from quietgraph.embed.train import Epoch
+from quietgraph.methods.base import NodeClassifier, Observed
+from quietgraph.rng import torch_generator
+from quietgraph.types import Mask, Scores
+
+_FOLDS = 5
+
+
+def cross_fit(
+    model: NodeClassifier,
+    *,
+    seed: int,
+    hide: Callable[[Mask], Observed] | None = None,
+    progress: Callable[[Epoch], object] | None = None,
+) -> Scores:
+    """Return out-of-fold scores of the labelled nodes, 0 in all other rows [nodes, classes].
+
+    Every fold's scores have the mean margin of the fit to all labels, so that one calibration serves both. A fold whose
+    other labels are too few to learn from keeps rows of 0.
+
+    Args:
+        model: Fitted; it is read alone.
+        seed: Draws the folds.
+        hide: Returns the labels that may be seen when those of some nodes are hidden; `Observed.without` by default.
+        progress: Called after every fold.
+    """
+    observed, fitted = model.observed_, model.fitted_
+    learn = fitted.relearn or partial(model.learn, model.data_.graph)
+    fold_of = stratified_folds(observed.codes, _FOLDS, generator=torch_generator(seed, "folds"))
+    found, margin = torch.zeros_like(fitted.scores), mean_margin(fitted.scores)
+    for fold in range(_FOLDS):
+        inside = fold_of == fold
+        seen = (hide or observed.without)(inside)
+        left = seen.codes[seen.train | seen.validation]
+        if inside.any() and len(left.unique()) >= 2:
+            scores = learn(replace(_with_both(seen, seed), on_epoch=None)).scores
+            found[inside] = (scores * (margin / mean_margin(scores)))[inside]
+        if progress is not None:
+            progress(Epoch("cross-fitting", fold + 1, _FOLDS, {}))
+    return found
+
+
+def _with_both(seen: Observed, seed: int) -> Observed:
+    """Return the labels with training and validation nodes, where a fold has hidden all of one kind."""
+    if seen.train.any() and seen.validation.any():
+        return seen
+    known = seen.train | seen.validation
+    validation = hold_out(seen.codes, seed=seed)
+    return replace(seen, train=known & ~validation, validation=validation)
