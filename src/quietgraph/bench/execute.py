@@ -14,62 +14,50 @@ from typing import Any, Final, TypeAlias
 import torch
 from sklearn.base import clone
 
+from quietgraph.assess.assess import assess
 from quietgraph.bench.metrics import evaluate, evaluate_assessment, in_classes
 from quietgraph.bench.store import KEY
+from quietgraph.classify.class_prior import class_adjustment
 from quietgraph.data.data import Data, Truth
 from quietgraph.data.datasets import load_benchmark
 from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import parse_noise
 from quietgraph.data.splits import Split, stratified_folds
+from quietgraph.diagnose.summary import diagnose_benchmark
 from quietgraph.errors import QuietgraphError
 from quietgraph.methods.base import Fitted, NodeClassifier, Observed
 from quietgraph.rng import torch_generator
-from quietgraph.types import UNKNOWN, Labels
+from quietgraph.types import UNKNOWN
 
 SAME_LABELS: Final = "same labels"  # every method is handed all labels alike and holds out itself what it needs
 PAPER: Final = "paper"  # training labels teach, validation labels choose
 PROTOCOLS: Final = (SAME_LABELS, PAPER)
-FOLDS: Final = 5
+_FOLDS: Final = 5
+_LEADING: Final = 0.2  # of min(nodes, dim): the directions whose shares of labels and noise the paper reports
 Row: TypeAlias = dict[str, Any]
 Relearn: TypeAlias = Callable[[Observed], Fitted]
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One fit of a benchmark: what determines its outcome (its key), and what it is carried out with.
-
-    Attributes:
-        dataset: Name.
-        data: Digest of graph and true labels.
-        noise: Setting as text.
-        method: Name and parameters as text.
-        settings: Digest of all parameters and the method's revision.
-        seed: Of split, noise and method.
-        split: Name, `default` for the dataset's own.
-        protocol: Which labels teach: `same labels` or `paper`.
-        estimator: Unfitted.
-        own: Data whose labels are true, instead of a dataset by name.
-        data_root: Folder of datasets.
-        adjusts_prior: Whether scores are adjusted to the class prior after the fit, a control.
-        measures: What is recorded beside accuracy, of `MEASURES`.
-    """
+    """One fit of a benchmark: what determines its outcome (its key), and what it is carried out with."""
 
     dataset: str
-    data: str
+    data: str  # digest of graph and true labels
     noise: str
-    method: str
-    settings: str
-    seed: int
-    split: str
+    method: str  # name and parameters as text
+    settings: str  # digest of all parameters and the method's revision
+    seed: int  # of split, noise and method
+    split: str  # `default` is the dataset's own
     protocol: str
     estimator: NodeClassifier
-    own: Data | None = None
+    own: Data | None = None  # instead of a dataset by name: its labels are true
     data_root: str | None = None
-    adjusts_prior: bool = False
-    measures: tuple[str, ...] = ()
+    adjusts_prior: bool = False  # a control: scores are adjusted to the class prior after the fit
+    measures: tuple[str, ...] = ()  # what is recorded beside accuracy, of `MEASURES`
 
     @property
-    def key(self) -> tuple[str | int, ...]:
+    def key(self) -> tuple[object, ...]:
         """What determines the outcome."""
         return tuple(getattr(self, name) for name in KEY)
 
@@ -79,12 +67,15 @@ class Run:
         own = tuple(getattr(self, name) for name in KEY if name != "noise")
         return (*own, parse_noise(self.noise).attribute_rate)
 
+    def clean(self) -> tuple[Data, Truth]:
+        """Return the data without noise, and the truth to score with."""
+        if self.own is not None:
+            return split_own(self.own, seed=self.seed)
+        return _load(self.dataset, self.seed, self.split, self.data_root)
+
     def observe(self) -> tuple[Data, Truth]:
         """Return the data with noisy labels that a method sees, and the truth to score with."""
-        if self.own is not None:
-            clean, truth = split_own(self.own, seed=self.seed)
-        else:
-            clean, truth = _load(self.dataset, self.seed, self.split, self.data_root)
+        clean, truth = self.clean()
         data = apply_noise(clean, truth, parse_noise(self.noise), seed=self.seed)
         return (data.without_choice() if self.protocol == SAME_LABELS else data), truth
 
@@ -104,15 +95,15 @@ def execute_batch(runs: Sequence[Run]) -> Iterator[Row]:
         clock = time.perf_counter()
         try:
             data, truth = run.observe()
-            model, processor = clone(run.estimator).set_params(seed=run.seed), time.process_time()
+            model, started = clone(run.estimator).set_params(seed=run.seed), time.process_time()
             _fit(model, data, relearn)
-            seconds = first_stage + time.process_time() - processor
+            seconds = first_stage + time.process_time() - started
             if relearn is None and model.fitted_.relearn is not None and len(runs) > 1:
-                relearn, processor = model.fitted_.relearn, time.process_time()
+                relearn, started = model.fitted_.relearn, time.process_time()
                 relearn(model.observed_)
-                first_stage = max(0.0, seconds - (time.process_time() - processor))
+                first_stage = max(0.0, seconds - (time.process_time() - started))
             if run.adjusts_prior:
-                adjust_class_prior(model)
+                _adjust_class_prior(model)
             row = run.row("done", **score(model, data, truth), seconds_fit=seconds)
             for name in run.measures:
                 row |= MEASURES[name](model, data, truth, run)
@@ -123,43 +114,31 @@ def execute_batch(runs: Sequence[Run]) -> Iterator[Row]:
 
 def score(model: NodeClassifier, data: Data, truth: Truth) -> dict[str, float]:
     """Return the scores of a fitted model: the one place where the true labels of test nodes are read."""
-    rows = in_classes(model.predict_proba(), model.classes_, data)
-    return evaluate(rows.argmax(axis=1), rows, data, truth)
+    return evaluate(in_classes(model.predict_proba(), model.classes_, data), data, truth)
 
 
 def split_own(data: Data, *, seed: int) -> tuple[Data, Truth]:
     """Return data whose labels are true with a stratified 60/20/20 split, and its truth: test labels are hidden."""
-    folds = stratified_folds(data.codes, FOLDS, generator=torch_generator(seed, "split"))
+    folds = stratified_folds(data.codes, _FOLDS, generator=torch_generator(seed, "split"))
     split = Split((folds >= 0) & (folds <= 2), folds == 3, folds == 4)
     codes = data.codes.masked_fill(split.test, UNKNOWN)
     return replace(data, codes=codes, before=codes, split=split), Truth(data.graph, data.codes)
 
 
-def adjust_class_prior(model: NodeClassifier) -> None:
-    """Add to the scores of a fitted model what its validation labels say of the class prior: a control for all."""
-    from quietgraph.classify.class_prior import class_adjustment
-
-    observed, scores = model.observed_, model.fitted_.scores
-    held_out, trained = observed.validation, observed.codes[observed.train]
-    draws = torch_generator(model.seed, "class prior")
-    adjustment = class_adjustment(scores[held_out], observed.codes[held_out], trained, generator=draws)
-    model.fitted_ = replace(model.fitted_, scores=scores + adjustment)
-
-
 def cross_validate(model: NodeClassifier, data: Data) -> float:
-    """Return how many training labels are predicted by fits on four fifths of them that did not see these."""
+    """Return the share of training labels that fits on four fifths of them predict, each without having seen it."""
     train = data.split.train & data.known
-    labels: Labels = data.codes.masked_fill(~train, UNKNOWN)
-    folds = stratified_folds(labels, FOLDS, generator=torch_generator(model.seed, "cross-validation"))
-    hits, relearn = 0.0, None
-    for fold in range(FOLDS):
+    folds = stratified_folds(
+        data.codes.masked_fill(~train, UNKNOWN), _FOLDS, generator=torch_generator(model.seed, "cross-validation")
+    )
+    hits, relearn = 0, None
+    for fold in range(_FOLDS):
         hidden = folds == fold
-        codes, nowhere = labels.masked_fill(hidden, UNKNOWN), torch.zeros_like(hidden)
+        codes, nowhere = data.codes.masked_fill(hidden | ~train, UNKNOWN), torch.zeros_like(hidden)
         part = replace(data, codes=codes, before=codes, split=Split(train & ~hidden, nowhere, nowhere))
         one = _fit(clone(model), part, relearn)
         relearn = relearn or one.fitted_.relearn
-        wanted = data.classes[labels[hidden].numpy()]
-        hits += float((one.predict()[hidden.numpy()] == wanted).sum())
+        hits += int((one.predict()[hidden.numpy()] == data.classes[data.codes[hidden].numpy()]).sum())
     return hits / int(train.sum())
 
 
@@ -167,26 +146,39 @@ def _fit(model: NodeClassifier, data: Data, relearn: Relearn | None) -> NodeClas
     """Fit; the stage that needs no labels is taken from an earlier fit on the same graph, where there is one."""
     if relearn is None:
         return model.fit(data)
-    model._fit = lambda _, observed: relearn(observed)  # type: ignore[method-assign]
+    model.__dict__["_fit"] = lambda _, observed: relearn(observed)
     try:
         return model.fit(data)
     finally:
-        del model._fit
+        del model.__dict__["_fit"]
 
 
-def _assess(model: NodeClassifier, data: Data, truth: Truth, _: Run) -> Row:
-    from quietgraph.assess.assess import assess
+def _adjust_class_prior(model: NodeClassifier) -> None:
+    """Add to the scores of a fitted model what its validation labels say of the class prior."""
+    observed, scores = model.observed_, model.fitted_.scores
+    held_out, trained = observed.validation, observed.codes[observed.train]
+    draws = torch_generator(model.seed, "class prior")
+    adjustment = class_adjustment(scores[held_out], observed.codes[held_out], trained, generator=draws)
+    model.fitted_ = replace(model.fitted_, scores=scores + adjustment)
 
-    return evaluate_assessment(assess(model), data, truth)
 
-
-def _fold_accuracy(model: NodeClassifier, data: Data, _: Truth, __: Run) -> Row:
-    return {"fold_accuracy": cross_validate(model, data)}
+def _theory(model: NodeClassifier, _: Data, truth: Truth, run: Run) -> Row:
+    """Return the terms of the bound at the step with the smallest one, and what leading directions hold."""
+    found = diagnose_benchmark(run.clean()[0], truth, model.fitted_.embeddings, run.noise, seed=run.seed)
+    terms, best = found.bound, int(found.bound.upper_bound.argmin())
+    rank = max(1, round(_LEADING * min(found.num_nodes, found.dim)))
+    held = {"labels_held": found.signal.concentration_at(rank)}
+    if found.noise is not None:
+        held["noise_held"] = found.noise.concentration_at(rank)
+    values: dict[str, Any] = {"L1": terms.signal_loss[best], "L2": terms.noise_loss[best], "KC": terms.complexity.value}
+    values |= {"KC of plain F": found.attended_bound.complexity.value, "rank": terms.complexity.rank, **held}
+    return {name: float(value) for name, value in {**values, "bound": terms.upper_bound[best]}.items()}
 
 
 MEASURES: Final[dict[str, Callable[[NodeClassifier, Data, Truth, Run], Row]]] = {
-    "assess": _assess,
-    "folds": _fold_accuracy,
+    "assess": lambda model, data, truth, _: dict(evaluate_assessment(assess(model), data, truth)),
+    "folds": lambda model, data, _, __: {"fold_accuracy": cross_validate(model, data)},
+    "theory": _theory,
 }
 
 

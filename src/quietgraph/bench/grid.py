@@ -26,6 +26,7 @@ from quietgraph.data.noise_setting import parse_noise
 from quietgraph.errors import InvalidParameterError, UnknownNameError, UnreadableFileError
 from quietgraph.graph import CSR, Graph
 from quietgraph.methods.base import NodeClassifier
+from quietgraph.methods.published import for_dataset
 from quietgraph.methods.registry import METHODS, method_name
 from quietgraph.params import parse_assignments
 from quietgraph.rng import LARGEST_SEED
@@ -112,7 +113,7 @@ class Grid:
             left -= 1
             tell(len(runs) - left, len(runs))
         frame, place = read_runs(path), {key: number for number, key in enumerate(runs)}
-        order = pd.Series([place.get(key) for key in _keys(frame)], dtype=float).dropna().sort_values().index
+        order = frame[list(KEY)].apply(tuple, axis=1).map(place).dropna().sort_values().index
         return frame.loc[order].reset_index(drop=True)
 
     def _dataset(self, given: DatasetLike, seed: int) -> tuple[str, str, Data | None]:
@@ -140,7 +141,7 @@ def parse_seeds(text: str) -> list[int]:
     return seeds
 
 
-def method_of(given: MethodLike, dataset: str | None = None) -> tuple[str, NodeClassifier, bool]:
+def method_of(given: MethodLike, dataset: str = "") -> tuple[str, NodeClassifier, bool]:
     """Return text and unfitted estimator of a method, and whether its scores are adjusted to the class prior.
 
     Args:
@@ -168,8 +169,7 @@ def method_of(given: MethodLike, dataset: str | None = None) -> tuple[str, NodeC
     if not all("=" in pair for pair in own):
         raise InvalidParameterError(f"a method is written name:key=value:key=value, got '{given}'.")
     values = parse_assignments(method, dict(pair.split("=", 1) for pair in own))
-    published = getattr(method, "for_dataset", lambda _, **own: method(**own))
-    return ":".join([name, *pairs]), published(dataset, **values), _CONTROL in pairs
+    return ":".join([name, *pairs]), for_dataset(method, dataset, **values), _CONTROL in pairs
 
 
 def fingerprint(graph: Graph, codes: Tensor) -> str:
@@ -196,11 +196,8 @@ def _finished(path: str | Path, measures: Sequence[str]) -> set[tuple[object, ..
         return set()
     frame = read_runs(path)
     has_all = frame["measures"].map(lambda text: set(measures) <= set(text.split())).astype(bool)
-    return set(_keys(frame[has_all & (frame["status"] == "done")]))
-
-
-def _keys(frame: pd.DataFrame) -> list[tuple[object, ...]]:
-    return list(frame[list(KEY)].itertuples(index=False, name=None))
+    done = frame[has_all & (frame["status"] == "done")]
+    return set(done[list(KEY)].itertuples(index=False, name=None))
 
 
 def _parameters(model: NodeClassifier) -> dict[str, Any]:
@@ -221,17 +218,16 @@ def _settings(model: NodeClassifier) -> str:
 def _class_of_file(path: str, name: str) -> type[NodeClassifier]:
     """Return a method's class from a Python file; workers get it by value."""
     file = Path(path).resolve()
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    if not file.is_file() or spec is None or spec.loader is None:
+    if not file.is_file():
         raise UnreadableFileError(f"there is no Python file {path}. Write FILE.py:CLASS.")
+    spec: Any = importlib.util.spec_from_file_location(file.stem, file)
     module = sys.modules[file.stem] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     cloudpickle.register_pickle_by_value(module)
-    found = getattr(module, name, None)
-    if not (isinstance(found, type) and issubclass(found, NodeClassifier)):
-        known = [key for key, value in vars(module).items() if isinstance(value, type)]
+    known = {key: one for key, one in vars(module).items() if isinstance(one, type) and issubclass(one, NodeClassifier)}
+    if name not in known:
         raise UnknownNameError(f"method class in {path}", name, known)
-    return found
+    return known[name]
 
 
 def _several(given: Any) -> list[Any]:

@@ -14,21 +14,12 @@ from quietgraph.types import AnyArray
 
 @dataclass(frozen=True)
 class Metric:
-    """How to read a number: its words, its good end, and whether it is a fraction of 1."""
+    """How to read a number: its words, its good end, the factor and decimals it is shown with."""
 
     words: str
     higher_is_better: bool = True
-    is_fraction: bool = True
-
-    @property
-    def factor(self) -> int:
-        """100 for what is shown in percent."""
-        return 100 if self.is_fraction else 1
-
-    @property
-    def decimals(self) -> int:
-        """Decimals worth showing: one in percent, two otherwise."""
-        return 1 if self.is_fraction else 2
+    factor: int = 100
+    decimals: int = 1
 
 
 METRICS: Final = {
@@ -37,29 +28,27 @@ METRICS: Final = {
     "test_calibration_error": Metric("test calibration error", higher_is_better=False),
     "suspects_auroc": Metric("area under the ROC curve of p_wrong"),
     "assessed_calibration_error": Metric("test calibration error of assess", higher_is_better=False),
-    "noise_rate": Metric("estimated share of wrong labels"),
-    "noise_rate_true": Metric("share of wrong labels"),
     "fold_accuracy": Metric("five-fold accuracy on observed labels"),
-    "seconds_fit": Metric("processor seconds of fit", higher_is_better=False, is_fraction=False),
-    "seconds": Metric("seconds", higher_is_better=False, is_fraction=False),
+    "seconds_fit": Metric("processor seconds of fit", higher_is_better=False, factor=1, decimals=2),
+    "seconds": Metric("seconds", higher_is_better=False, factor=1, decimals=2),
 }
 
 
 def describe_metric(name: str) -> Metric:
     """Return how to read a metric; one that is not ours counts as a score, higher is better."""
-    return METRICS.get(name) or Metric(name.replace("_", " "), is_fraction=False)
+    return METRICS.get(name) or Metric(name.replace("_", " "), factor=1, decimals=2)
 
 
 def accuracy(predicted: ArrayLike, true: ArrayLike) -> float:
     """Return the fraction of nodes predicted as their true class; NaN for no nodes."""
-    guess, truth = np.asarray(predicted), np.asarray(true)
-    return float((guess == truth).mean()) if len(truth) else float("nan")
+    hits = np.asarray(predicted) == np.asarray(true)
+    return float(hits.mean()) if len(hits) else float("nan")
 
 
 def macro_f1(predicted: ArrayLike, true: ArrayLike) -> float:
     """Return the mean F1 of all classes that are true or predicted somewhere; NaN for no nodes."""
-    truth = np.asarray(true)
-    return float(f1_score(truth, predicted, average="macro", zero_division=0.0)) if len(truth) else float("nan")
+    known = len(np.asarray(true)) > 0
+    return float(f1_score(true, predicted, average="macro", zero_division=0.0)) if known else float("nan")
 
 
 def calibration_error(probabilities: ArrayLike, true: ArrayLike, *, bins: int = 15) -> float:
@@ -83,39 +72,31 @@ def calibration_error(probabilities: ArrayLike, true: ArrayLike, *, bins: int = 
     return float(np.abs(np.bincount(index, weights=hit - confidence, minlength=bins)).sum() / len(truth))
 
 
-def evaluate(codes: AnyArray, probabilities: AnyArray, data: Data, truth: Truth) -> dict[str, float]:
-    """Return the scores of one finished fit on the test nodes; call it once, after every choice is made.
-
-    Args:
-        codes: Predicted class of each node, in the codes of the data [nodes].
-        probabilities: A column for every class of the data [nodes, classes].
-        data: Its split has the test nodes.
-        truth: The true classes.
-    """
+def evaluate(probabilities: AnyArray, data: Data, truth: Truth) -> dict[str, float]:
+    """Return the scores of probabilities [nodes, classes] on the test nodes; call it once, after every choice."""
     test = data.split.test.numpy() & (truth.codes.numpy() >= 0)
-    right = truth.codes.numpy()[test]
+    rows, right = probabilities[test], truth.codes.numpy()[test]
     return {
-        "test_accuracy": accuracy(codes[test], right),
-        "test_macro_f1": macro_f1(codes[test], right),
-        "test_calibration_error": calibration_error(probabilities[test], right),
+        "test_accuracy": accuracy(rows.argmax(axis=1), right),
+        "test_macro_f1": macro_f1(rows.argmax(axis=1), right),
+        "test_calibration_error": calibration_error(rows, right),
     }
 
 
 def evaluate_assessment(assessment: Any, data: Data, truth: Truth) -> dict[str, float | str]:
     """Return how true the statements of an `Assessment` are: suspects, noise rate, probabilities, accuracy, verdict."""
     known = data.known.numpy() & (truth.codes.numpy() >= 0)
-    wrong = truth.wrong(data).numpy()[known]
-    test = data.split.test.numpy() & (truth.codes.numpy() >= 0)
-    rows = in_classes(assessment.probabilities, assessment.classes, data)
-    noise, expected = assessment.noise, assessment.accuracy
+    wrong, noise = truth.wrong(data).numpy()[known], assessment.noise
+    found = evaluate(in_classes(assessment.probabilities, assessment.classes, data), data, truth)
     return {
         "suspects_auroc": float(roc_auc_score(wrong, assessment.p_wrong[known])) if 0 < wrong.mean() < 1 else np.nan,
-        "assessed_calibration_error": calibration_error(rows[test], truth.codes.numpy()[test]),
+        "assessed_accuracy": found["test_accuracy"],
+        "assessed_calibration_error": found["test_calibration_error"],
         "noise_rate_true": float(wrong.mean()),
-        "noise_rate": noise.rate,
-        "noise_rate_low": noise.low,
-        "noise_rate_high": noise.high,
-        "expected_accuracy": expected.value,
+        "noise_rate": float(noise.rate),
+        "noise_rate_low": float(noise.low),
+        "noise_rate_high": float(noise.high),
+        "expected_accuracy": float(assessment.accuracy.value),
         "verdict": assessment.verdict.level,
     }
 

@@ -1,7 +1,6 @@
-"""Runs on a Ray cluster: the same batches as those of local workers, one task of one CPU each."""
+"""Runs on a Ray cluster: the batches of local workers, each a task of one CPU."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import cloudpickle
 
@@ -14,7 +13,7 @@ class UnreachableClusterError(QuietgraphError):
 
 
 def carry_out(batches: Sequence[list[Run]], *, address: str, time_limit: float | None) -> Iterator[Row]:
-    """Give a row for each run of the batches as it finishes; closing the iterator cancels the tasks.
+    """Give the rows of each batch as it finishes; closing the iterator cancels the tasks.
 
     The machines need this version of quietgraph and, under the same paths, the data.
 
@@ -33,33 +32,22 @@ def carry_out(batches: Sequence[list[Run]], *, address: str, time_limit: float |
         raise UnreachableClusterError(
             f"no Ray cluster answers at '{address}' ({error}). Start one with `ray start --head`, or leave --ray out."
         ) from error
-    task = ray.remote(num_cpus=1, max_retries=0, num_returns="streaming")(_task)
-    open_runs = {task.remote(cloudpickle.dumps((runs, time_limit))): list(runs) for runs in batches}
+    task = ray.remote(num_cpus=1, max_retries=0)(_task)
+    left = {task.remote(cloudpickle.dumps(runs), time_limit): runs for runs in batches}
     try:
-        while open_runs:
-            ready, _ = ray.wait(list(open_runs), num_returns=1, fetch_local=False)
-            for stream in ready:
-                yield from _received(ray, stream, open_runs)
+        while left:
+            for done in ray.wait(list(left), num_returns=1)[0]:
+                runs = left.pop(done)
+                try:
+                    yield from ray.get(done)
+                except ray.exceptions.RayError as error:
+                    yield from (run.row("failed", reason=f"the task ended: {error}") for run in runs)
     finally:
-        for stream in open_runs:
-            ray.cancel(stream, force=True)
+        for open_task in left:
+            ray.cancel(open_task, force=True)
 
 
-def _received(ray: Any, stream: Any, open_runs: dict[Any, list[Run]]) -> Iterator[Row]:
-    """Give the next row of a task; the rows of all its runs that are open where the task has died."""
-    runs = open_runs[stream]
-    try:
-        yield ray.get(next(stream))
-        runs.pop(0)
-    except (ray.exceptions.RayError, StopIteration) as error:
-        yield from (run.row("failed", reason=f"the task ended: {' '.join(str(error).split())}") for run in runs)
-        runs.clear()
-    if not runs:
-        del open_runs[stream]
+def _task(batch: bytes, time_limit: float | None) -> list[Row]:
+    from quietgraph.bench import workers  # on the machine that carries it out
 
-
-def _task(batch: bytes) -> Iterator[Row]:
-    from quietgraph.bench.workers import carry_out as carry_out_here
-
-    runs, time_limit = cloudpickle.loads(batch)
-    yield from carry_out_here([runs], jobs=1, time_limit=time_limit)
+    return list(workers.carry_out([cloudpickle.loads(batch)], jobs=1, time_limit=time_limit))

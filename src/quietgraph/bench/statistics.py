@@ -52,7 +52,7 @@ def compare(runs: pd.DataFrame, baseline: str | Sequence[str], metric: str = "te
         for method in cell.columns.difference(names) if rivals else []:
             shared = cell[[method, *rivals]].dropna()
             best = (sign * (shared if len(shared) else cell)[rivals].mean()).idxmax()
-            gains = np.round(shared[method] - shared[best], _DECIMALS).to_numpy()
+            gains = (shared[method] - shared[best]).to_numpy().round(_DECIMALS)
             row = dict(zip([*CELL, "method", "baseline"], [*place, method, best], strict=True))
             row |= {"difference": gains.mean() if len(gains) else np.nan, "p": _paired_p(gains), "n": len(gains)}
             rows.append(row | {"wins": int((sign * gains > 0).sum()), "losses": int((sign * gains < 0).sum())})

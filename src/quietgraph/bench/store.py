@@ -38,7 +38,7 @@ def read_runs(*paths: str | Path) -> pd.DataFrame:
 
 def keep_runs(frame: pd.DataFrame, path: str | Path) -> None:
     """Write runs as a flat CSV file that can be committed: sorted, numbers of eight digits."""
-    names = [*(name for name in _ORDER if name in frame), *sorted(set(frame) - set(_ORDER))]
+    names = [*(name for name in _ORDER if name in frame), *sorted(set(map(str, frame)) - set(_ORDER))]
     ordered = frame.sort_values(list(KEY), kind="stable")[names]
     ordered.to_csv(path, index=False, float_format="%.8g", lineterminator="\n")
 

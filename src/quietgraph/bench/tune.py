@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from quietgraph.bench.execute import Run, cross_validate
+from quietgraph.bench.execute import PAPER, Run, cross_validate
 from quietgraph.bench.grid import DatasetLike, Grid, MethodLike
 from quietgraph.bench.metrics import accuracy
 from quietgraph.errors import InvalidParameterError, QuietgraphError, UnknownNameError
@@ -62,7 +62,7 @@ def tune(
         raise QuietgraphError("Optuna is not installed. Install it with: pip install 'quietgraph[tune]'") from error
     if by not in OBJECTIVES:
         raise UnknownNameError("objective", by, OBJECTIVES)
-    runs = Grid(dataset, method, noise, seeds, **{"protocol": "paper", **grid}).runs()
+    runs = Grid(dataset, method, noise, seeds, **{"protocol": PAPER, **grid}).runs()
     spans = parse_space(type(runs[0].estimator), space)
     name = f"{runs[0].key} {by} {sorted(spans.items())} {list(seeds)}"
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -87,30 +87,30 @@ def tune(
 
 
 def parse_space(method: type[NodeClassifier], texts: Iterable[str] = ()) -> dict[str, tuple[Any, ...]]:
-    """Return (low, high), (low, high, "log") or the values of each parameter named; checked against what it allows."""
+    """Return the arguments of Optuna's suggestion for each parameter: its choices, or low, high and whether log."""
     known, space = parameters(method), dict[str, tuple[Any, ...]]()
     for text in list(texts) or [each for each in USUAL if each.partition("=")[0] in known]:
         name, _, given = text.partition("=")
-        ends = given.split(":")
-        parts, log = (ends[:2], ends[2:]) if len(ends) > 1 else (given.split(","), [])
-        if len(ends) > 3 or log not in ([], ["log"]) or not given:
+        ends, comma, _ = given.removesuffix(":log").partition(",")
+        parts = given.split(",") if comma or ":" not in ends else ends.split(":")
+        values = [parse_assignments(method, {name: part})[name] for part in parts]
+        if parts == given.split(","):
+            space[name] = (values,)
+            continue
+        is_log = given.endswith(":log")
+        if len(values) != 2 or not all(type(end) in {int, float} for end in values) or not values[0] < values[1]:  # type: ignore[operator]
             raise InvalidParameterError(f"a range is name=low:high, name=low:high:log or name=a,b,c, got '{text}'.")
-        values = tuple(parse_assignments(method, {name: part})[name] for part in parts)
-        is_number = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-        if len(ends) > 1 and not (is_number and values[0] < values[1] and (not log or values[0] > 0)):  # type: ignore[operator]
-            raise InvalidParameterError(f"the range of {name} must rise, and from above 0 with log, got '{given}'.")
-        space[name] = (*values, *log) if len(ends) > 1 else (list(values),)
+        space[name] = (*values, is_log)
     if not space:
         raise InvalidParameterError(f"{method.__name__} has none of the usual parameters. Name a range: name=low:high.")
     return space
 
 
 def _suggest(trial: Any, name: str, span: tuple[Any, ...]) -> Any:
-    if isinstance(span[0], list):
+    if len(span) == 1:
         return trial.suggest_categorical(name, span[0])
-    whole = all(isinstance(end, int) for end in span[:2])
-    suggest = trial.suggest_int if whole else trial.suggest_float
-    return suggest(name, *span[:2], log=len(span) == 3)
+    suggest = trial.suggest_int if all(isinstance(end, int) for end in span[:2]) else trial.suggest_float
+    return suggest(name, *span[:2], log=span[2])
 
 
 def _score(run: Run, by: str, values: dict[str, Any]) -> float:

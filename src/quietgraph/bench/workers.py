@@ -8,16 +8,18 @@ import queue
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import cloudpickle
+import torch
 
 from quietgraph.bench.execute import Row, Run, execute_batch
 
 _ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-_COMMAND: Final = "from quietgraph.bench.workers import serve; serve()"
+_COMMAND: Final = (sys.executable, "-c", "from quietgraph.bench.workers import serve; serve()")
 
 
 def carry_out(batches: Sequence[list[Run]], *, jobs: int, time_limit: float | None) -> Iterator[Row]:
@@ -28,9 +30,9 @@ def carry_out(batches: Sequence[list[Run]], *, jobs: int, time_limit: float | No
     """
     waiting, rows = deque(batches), queue.SimpleQueue[Row | Exception]()
     workers = [_Worker(waiting, rows, time_limit) for _ in range(min(jobs, len(batches)))]
+    for worker in workers:
+        worker.start()
     try:
-        for worker in workers:
-            worker.start()
         for _ in range(sum(map(len, batches))):
             row = rows.get()
             if isinstance(row, Exception):
@@ -52,8 +54,8 @@ class _Worker(threading.Thread):
     ) -> None:
         super().__init__(daemon=True)
         self.waiting, self.rows, self.limit = waiting, rows, limit
-        self.process: subprocess.Popen[bytes] | None = None
-        self.lock, self.is_late, self.is_over = threading.Lock(), False, False
+        self.process: Any = None
+        self.lock, self.is_over = threading.Lock(), False
 
     def run(self) -> None:
         try:
@@ -69,58 +71,40 @@ class _Worker(threading.Thread):
         """End the process, and start no other; a run under way is lost."""
         with self.lock:
             self.is_over = True
-            self._kill()
+            if self.process is not None:
+                self.process.kill()
 
     def _batch(self, runs: list[Run]) -> None:
-        process: Any = self._process()
+        with self.lock:
+            if self.is_over:
+                return
+            if self.process is None:  # in a session of its own: Ctrl-C is for the parent to handle
+                environment = {**os.environ, **_ONE_THREAD, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+                pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
+                self.process = subprocess.Popen(_COMMAND, env=environment, **pipes)  # noqa: S603
+            process = self.process
         with contextlib.suppress(OSError):  # where the process is gone, the first row does not come
             batch = cloudpickle.dumps(runs)
             process.stdin.write(len(batch).to_bytes(8, "big") + batch)
             process.stdin.flush()
             process.stdout.readline()  # it has the batch: time counts from here
         for place, run in enumerate(runs):
-            line = self._line(process.stdout)
+            clock, started = threading.Timer(self.limit or 0, process.kill), time.monotonic()
+            if self.limit is not None:
+                clock.start()
+            line = process.stdout.readline()
+            clock.cancel()
             if not line.endswith(b"\n"):
-                code = self._end()
-                if place + 1 < len(runs) and not self.is_over:
+                if runs[place + 1 :]:
                     self.waiting.appendleft(runs[place + 1 :])
-                self.rows.put(self._loss(run, code))
+                self.rows.put(self._loss(run, time.monotonic() - started, self._end()))
                 return
             self.rows.put(json.loads(line))
 
-    def _process(self) -> "subprocess.Popen[bytes]":
-        """Return the process that waits for a batch; a new one where there is none."""
-        environment = {**os.environ, **_ONE_THREAD, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        with self.lock:
-            if self.is_over:
-                raise IndexError
-            if self.process is None:  # in a session of its own: Ctrl-C is for the parent to handle
-                pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
-                self.process = subprocess.Popen([sys.executable, "-c", _COMMAND], env=environment, **pipes)  # noqa: S603
-            return self.process
-
-    def _line(self, pipe: Any) -> bytes:
-        self.is_late = False
-        clock = threading.Timer(self.limit or 0, self._late)
-        if self.limit is not None:
-            clock.start()
-        line: bytes = pipe.readline()
-        clock.cancel()
-        return line
-
-    def _late(self) -> None:
-        self.is_late = True
-        self._kill()
-
-    def _kill(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-
     def _end(self) -> int:
-        """End the process and return its exit code; only the thread that reads from it closes its pipes."""
+        """End the process and return its exit code; only this thread closes the pipes it reads from."""
         with self.lock:
-            process: Any = self.process
-            self.process = None
+            process, self.process = self.process, None
         if process is None:
             return 0
         process.kill()
@@ -129,21 +113,18 @@ class _Worker(threading.Thread):
                 pipe.close()
         return int(process.wait())
 
-    def _loss(self, run: Run, code: int) -> Row:
-        if self.is_late:
-            return run.row("timeout", reason=f"longer than {self.limit:g} s", seconds=self.limit)
+    def _loss(self, run: Run, seconds: float, code: int) -> Row:
+        if self.limit is not None and seconds >= self.limit:
+            return run.row("timeout", reason=f"longer than {self.limit:g} s", seconds=seconds)
         words = "was killed, perhaps for want of memory" if code < 0 else f"ended with exit code {code}"
-        return run.row("failed", reason=f"the worker process {words}")
+        return run.row("failed", reason=f"the worker process {words}", seconds=seconds)
 
 
 def serve() -> None:
     """Carry out batches from standard input, a row a line on standard output, until the parent is gone."""
-    import torch
-
     torch.set_num_threads(1)
-    output = os.fdopen(os.dup(1), "w")
+    output, batches = os.fdopen(os.dup(1), "w"), queue.SimpleQueue[bytes]()
     os.dup2(2, 1)  # what a method prints is no row
-    batches = queue.SimpleQueue[bytes]()
     threading.Thread(target=_receive, args=(batches,), daemon=True).start()
     while True:
         runs = pickle.loads(batches.get())  # noqa: S301 (written by the parent)
