@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from quietgraph.embed.adam import Adam
+from quietgraph.embed.adam import Adam, State
 from quietgraph.errors import QuietgraphError
 
 History: TypeAlias = list[dict[str, float]]
@@ -64,6 +64,7 @@ def train(
     parameters: list[dict[str, Any]] | None = None,
     after_step: Callable[[], None] | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
+    moments: State | None = None,
     what: str = "training",
 ) -> History:
     """Train a module in place, leave it in eval mode, and return one record of mean losses per epoch.
@@ -77,10 +78,13 @@ def train(
         parameters: Optimiser groups, where they differ from all parameters with one decay.
         after_step: Called after every step, for example to move a target network.
         on_epoch: Called after every epoch.
+        moments: Of Adam, by position of the parameter; training goes on from them and leaves its own there.
         what: Name of the work for progress.
     """
     groups = parameters or [{"params": list(module.parameters())}]
     optimiser = Adam(groups, learning_rate=schedule.learning_rate, weight_decay=schedule.weight_decay)
+    if moments is not None:
+        optimiser.state = moments
     history: History = []
     best, best_state, waited, started = -math.inf, None, 0, time.perf_counter()
     for number in range(schedule.epochs):

@@ -49,7 +49,8 @@ class LabelledTrainer(nn.Module, ABC):
 
     def __init__(self, siamese: Siamese, observed: Observed) -> None:
         super().__init__()
-        self.siamese, self.observed, self.network = siamese, observed, siamese.network
+        self.siamese, self.observed = siamese, observed
+        self.network = siamese.network  # before the head: the moments of its training are by position
         self.head = Head(siamese.how.dim, observed.num_classes).to(observed.codes.device)
         self.labelled = observed.train.nonzero().squeeze(1)
         self.certain = torch.zeros_like(observed.train) if observed.verified is None else observed.verified
@@ -113,6 +114,7 @@ def fit_with_labels(
                 score=lambda: held_out.score(trainer.scores(nodes)),
                 after_step=trainer.after_step,
                 on_epoch=labels.on_epoch,
+                moments=trainer.siamese.moments,
             )
         with torch.no_grad():
             embeddings, trusted = trainer.network.encoder(graph), trainer.trusted()

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from quietgraph.embed.adam import State
 from quietgraph.embed.diffusion import diffuse
 from quietgraph.embed.encoder import glorot
 from quietgraph.embed.losses import info_nce
@@ -136,6 +137,7 @@ class SiameseClassifier(NodeClassifier):
             Schedule(epochs, self.learning_rate),
             after_step=siamese.follow,
             on_epoch=observed.on_epoch,
+            moments=siamese.moments,
             what="learning embeddings",
         )
         return siamese, history
@@ -154,11 +156,13 @@ class Siamese:
         self.diffused = torch.cat(blocks, dim=1)
         self.draws = torch_generator(how.seed, "views")
         self.network = SiameseNetwork(how._encoder(graph.num_features), how.dim, how.hidden).to(graph.device)
+        self.moments: State = {}  # of its training
 
     def copy(self) -> "Siamese":
         """Return networks that train on from here, with draws of their own."""
         other = copy.copy(self)
-        other.network, other.draws = copy.deepcopy(self.network), torch_generator(self.how.seed, "views with labels")
+        other.network, other.moments = copy.deepcopy((self.network, self.moments))
+        other.draws = torch_generator(self.how.seed, "views with labels")
         return other
 
     def draw_nodes(self, always: Tensor | None = None) -> Tensor:
