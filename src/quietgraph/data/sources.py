@@ -155,7 +155,7 @@ def _read_wiki_cs(folder: Path) -> Raw:
 
 def _read_arxiv(folder: Path) -> Raw:
     def read(name: str) -> AnyArray:
-        return pd.read_csv(folder / f"{name}.csv.gz", header=None).to_numpy()
+        return pd.read_csv(folder / f"{name}.csv.gz", header=None).to_numpy(copy=True)
 
     labels: IntArray = read("raw/node-label").reshape(-1)
     parts = torch.zeros((len(labels), 1), dtype=torch.int8)
