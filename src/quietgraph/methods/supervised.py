@@ -23,15 +23,9 @@ def fit_network(
     *,
     parameters: list[dict[str, Any]] | None = None,
 ) -> Fitted:
-    """Train a network in place, keep the epoch of the best (noisy) validation, and return its answer.
+    """Train a network in place on its named losses, and return its answer at the epoch of the best validation.
 
-    Args:
-        network: Gives scores and embeddings of a graph.
-        losses: Gives the named losses of an epoch; "loss" is minimised.
-        schedule: Epochs, step size, decay, patience.
-        graph: What the network reads.
-        observed: The labels.
-        parameters: Optimiser groups, where not all parameters have one decay.
+    The network gives scores and embeddings of a graph; `parameters` are optimiser groups, where decay differs.
     """
 
     def score() -> float:

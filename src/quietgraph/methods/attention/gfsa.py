@@ -1,7 +1,7 @@
 """GFSA: graph attention whose every layer is a trainable graph filter."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, final
 
@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from quietgraph.embed.operator import Structure
 from quietgraph.graph import CSR, Graph
 from quietgraph.methods.attention.layer import AttentionClassifier, AttentionLayer
-from quietgraph.methods.base import Fitted, Observed
 from quietgraph.params import param
 
 
@@ -42,13 +41,6 @@ class GFSA(AttentionClassifier):
 
     def _parts(self) -> tuple[Callable[..., AttentionLayer], Callable[[Graph], CSR]]:
         return partial(FilteredAttention, order=self.order), direct_neighbours
-
-    def _fit(self, graph: Graph, observed: Observed) -> Fitted:
-        fitted = super()._fit(graph, observed)
-        named = fitted.network.named_parameters() if fitted.network is not None else []
-        trained = [weight for name, weight in named if name.endswith("power_weight")]
-        weights = {f"wk_{layer}": float(weight.detach().mean()) for layer, weight in enumerate(trained, start=1)}
-        return replace(fitted, notes={**fitted.notes, **weights})  # below 0: a high-pass filter
 
 
 def direct_neighbours(graph: Graph) -> CSR:

@@ -113,15 +113,16 @@ class AttentionClassifier(NodeClassifier):
 
     def _fit(self, graph: Graph, observed: Observed) -> Fitted:
         network = self._network(graph.num_features, observed.num_classes).to(graph.device)
-        groups: dict[bool, list[nn.Parameter]] = {False: [], True: []}
-        for name, parameter in network.named_parameters():
-            groups[name.endswith("power_weight")].append(parameter)
+        trained = dict(network.named_parameters())
+        filters = [trained.pop(name) for name in list(trained) if name.endswith("power_weight")]
         fitted = fit_network(
             network,
             lambda _: {"loss": observed.cost(network(graph)[0])},
             Schedule(self.epochs, self.learning_rate, self.weight_decay, self.patience),
             graph,
             observed,
-            parameters=[{"params": groups[False]}, {"params": groups[True], "weight_decay": 0.0}],
+            parameters=[{"params": list(trained.values())}, {"params": filters, "weight_decay": 0.0}],
         )
-        return replace(fitted, notes={"neighbours": network.neighbours(graph).num_entries / graph.num_nodes - 1})
+        notes = {f"wk_{layer}": float(weights.detach().mean()) for layer, weights in enumerate(filters, start=1)}
+        notes["neighbours"] = network.neighbours(graph).num_entries / graph.num_nodes - 1
+        return replace(fitted, notes=notes)

@@ -14,9 +14,10 @@ from quietgraph.embed.train import Schedule
 from quietgraph.embed.views import ViewRates
 from quietgraph.graph import CSR, Graph
 from quietgraph.methods.base import Fitted, NodeClassifier, Observed
-from quietgraph.methods.consistency.network import ContrastedGCN, ViewPairs
+from quietgraph.methods.consistency.network import ContrastedGCN, draw_nodes, draw_views
 from quietgraph.methods.supervised import fit_network, known_or_predicted, look
 from quietgraph.params import param
+from quietgraph.rng import torch_generator
 from quietgraph.types import Labels, Scores
 
 
@@ -53,17 +54,17 @@ class CGNN(NodeClassifier):
 
     def _fit(self, graph: Graph, observed: Observed) -> Fitted:
         network = self._network(graph.num_features, observed.num_classes).to(graph.device)
-        views, features = ViewPairs(graph, ViewRates(self.edge_drop), seed=self.seed), scaled(graph, self.feature_norm)
+        features, draws = scaled(graph, self.feature_norm), torch_generator(self.seed, "views")
         near = graph.adjacency.take_rows(observed.train.nonzero().squeeze(1))
 
         def losses(epoch: int) -> dict[str, Tensor]:
             targets = observed.codes[observed.train]
             if epoch >= self.clean_from:
                 targets = cleaned_labels(observed, look(network, graph)[0], near, above=self.agreement)
-            pair = views.draw()
+            pair = draw_views(graph, ViewRates(self.edge_drop), draws)
             hidden = [network.hidden(view, drop_entries(features, self.feature_drop, training=True)) for view in pair]
             labels = F.cross_entropy(network.classify(pair[0].operator, hidden[0])[observed.train], targets)
-            nodes = views.anchors(self.anchors)
+            nodes = draw_nodes(graph, self.anchors, draws)
             projected = [network.projection(one[nodes]) for one in hidden]
             contrast = info_nce(*projected, temperature=self.temperature, intra_view=True)
             return {"loss": labels + self.contrast_weight * contrast, "labels": labels, "contrast": contrast}

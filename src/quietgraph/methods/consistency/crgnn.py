@@ -14,7 +14,7 @@ from quietgraph.embed.train import Schedule
 from quietgraph.embed.views import ViewRates
 from quietgraph.graph import CSR, Graph
 from quietgraph.methods.base import Fitted, NodeClassifier, Observed
-from quietgraph.methods.consistency.network import ContrastedGCN, ViewPairs
+from quietgraph.methods.consistency.network import ContrastedGCN, draw_nodes, draw_views
 from quietgraph.methods.supervised import fit_network
 from quietgraph.params import param
 from quietgraph.rng import torch_generator
@@ -52,21 +52,21 @@ class CRGNN(NodeClassifier):
 
     def _fit(self, graph: Graph, observed: Observed) -> Fitted:
         network = self._network(graph.num_features, observed.num_classes).to(graph.device)
-        views = ViewPairs(graph, ViewRates(self.edge_drop, self.feature_mask), seed=self.seed)
-        features, draws = scaled(graph, self.feature_norm), torch_generator(self.seed, "pairs")
+        rates, features = ViewRates(self.edge_drop, self.feature_mask), scaled(graph, self.feature_norm)
+        draws, pair_draws = torch_generator(self.seed, "views"), torch_generator(self.seed, "pairs")
         taught, targets = observed.train, observed.codes[observed.train]
 
         def losses(_: int) -> dict[str, Tensor]:
-            hidden = [network.hidden(view, features) for view in views.draw()]
+            hidden = [network.hidden(view, features) for view in draw_views(graph, rates, draws)]
             scores = [network.classify(normalised_adjacency(graph), one) for one in hidden]
             spaces = [F.normalize(network.projection(one), dim=1) for one in hidden]
-            nodes = views.anchors(self.anchors)
+            nodes = draw_nodes(graph, self.anchors, draws)
             near = graph.adjacency.take_rows(nodes)
             plain = info_nce(*(one[nodes] for one in spaces), temperature=self.temperature, intra_view=True)
             # The contrast with neighbours as positives has the denominators of the plain one.
             contrast = 2 * plain - neighbour_gain(spaces, nodes, near, temperature=self.temperature)
             labels = agreed_cross_entropy(scores[0][taught], scores[1][taught], targets, certain=observed.certain)
-            strangers = torch.randint(graph.num_nodes, (len(nodes),), generator=draws).to(graph.device)
+            strangers = torch.randint(graph.num_nodes, (len(nodes),), generator=pair_draws).to(graph.device)
             left, right = torch.cat([nodes[near.rows], nodes]), torch.cat([near.columns.long(), strangers])
             consistency = space_consistency(spaces, scores, left, right, confidence=self.confidence)
             loss = labels + self.contrast_weight * contrast + self.consistency_weight * consistency

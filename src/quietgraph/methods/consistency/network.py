@@ -9,7 +9,6 @@ from quietgraph.embed.operator import Structure, normalised_adjacency, scaled
 from quietgraph.embed.sparse import project, propagate
 from quietgraph.embed.views import View, ViewRates, draw_view
 from quietgraph.graph import CSR, Features, Graph
-from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Scores
 
 
@@ -42,17 +41,11 @@ class ContrastedGCN(nn.Module):
         return self.classify(operator, hidden), hidden
 
 
-class ViewPairs:
-    """Two random views of a graph each epoch, and a sample of nodes to contrast."""
+def draw_views(graph: Graph, rates: ViewRates, draws: torch.Generator) -> list[View]:
+    """Return two random views of a graph."""
+    return [draw_view(Structure.of(graph), graph.num_features, rates, generator=draws) for _ in range(2)]
 
-    def __init__(self, graph: Graph, rates: ViewRates, *, seed: int) -> None:
-        self.graph, self.rates, self.draws = graph, rates, torch_generator(seed, "views")
 
-    def draw(self) -> list[View]:
-        """Return two views."""
-        structure, width = Structure.of(self.graph), self.graph.num_features
-        return [draw_view(structure, width, self.rates, generator=self.draws) for _ in range(2)]
-
-    def anchors(self, most: int) -> Tensor:
-        """Return the nodes of this epoch's contrast: all, or a sample of so many [anchors]."""
-        return torch.randperm(self.graph.num_nodes, generator=self.draws)[:most].to(self.graph.device)
+def draw_nodes(graph: Graph, most: int, draws: torch.Generator) -> Tensor:
+    """Return the nodes that an epoch contrasts: all, or a sample of so many [chosen nodes]."""
+    return torch.randperm(graph.num_nodes, generator=draws)[:most].to(graph.device)

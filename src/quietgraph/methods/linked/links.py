@@ -40,13 +40,11 @@ class LinkedGCN(nn.Module):
 class LinkedNetworks(nn.Module):
     """An edge predictor, two classifiers, and the operators of the last step, with which these classify."""
 
-    def __init__(self, sizes: tuple[int, int, int, int], *, dropout: float, norm: str) -> None:
-        """Args: width of features, edge predictor and hidden layers, and classes; dropout; scaling of features."""
+    def __init__(self, features: int, edge_dim: int, hidden: int, classes: int, *, dropout: float) -> None:
         super().__init__()
-        features, edge_dim, hidden, classes = sizes
-        self.predictor = GCNNetwork(features, edge_dim, edge_dim, dropout=0.0, norm=norm)
+        self.predictor = GCNNetwork(features, edge_dim, edge_dim, dropout=0.0, norm="none")
         self.first, self.second = (LinkedGCN(features, hidden, classes, dropout=dropout) for _ in range(2))
-        self.norm, self.operators = norm, tuple[CSR, ...]()
+        self.operators: tuple[CSR, ...] = ()
 
     def keep(self, *operators: CSR) -> None:
         """Keep the operators of this step, without their gradient."""

@@ -12,14 +12,7 @@ from quietgraph.embed.operator import scaled
 from quietgraph.embed.train import Schedule
 from quietgraph.graph import CSR, Graph
 from quietgraph.methods.base import Fitted, NodeClassifier, Observed
-from quietgraph.methods.linked.links import (
-    LinkedGraph,
-    LinkedNetworks,
-    nearest,
-    new_pairs,
-    reconstruction_loss,
-    upper_edges,
-)
+from quietgraph.methods.linked import links
 from quietgraph.methods.supervised import fit_network, look
 from quietgraph.params import param
 from quietgraph.types import Embeddings, Scores
@@ -42,7 +35,6 @@ class NRGNN(NodeClassifier):
     hidden: int = param(16, "width of the hidden layers", low=1)
     edge_dim: int = param(64, "width of the edge predictor", low=1)
     dropout: float = param(0.5, "fraction of hidden entries dropped", low=0, high=0.99)
-    feature_norm: str = param("none", "scaling of feature rows", choices=("l2", "l1", "none"))
     candidates: int = param(0, "labelled nodes each node may be linked to, 0 for all; 4 million links at most", low=0)
     confident_links: int = param(50, "confidently predicted nodes each node may send to", low=1)
     confidence_threshold: float = param(0.8, "probability from which a prediction is confident (p_u)", low=0, high=1)
@@ -56,8 +48,8 @@ class NRGNN(NodeClassifier):
 
     def _fit(self, graph: Graph, observed: Observed) -> Fitted:
         sizes = (graph.num_features, self.edge_dim, self.hidden, observed.num_classes)
-        networks = MinerAndClassifier(sizes, dropout=self.dropout, norm=self.feature_norm).to(graph.device)
-        features, edges = scaled(graph, self.feature_norm), upper_edges(graph)
+        networks = MinerAndClassifier(*sizes, dropout=self.dropout).to(graph.device)
+        features, edges = graph.features, links.upper_edges(graph)
         taught, targets = observed.train, observed.codes[observed.train]
         miner = Miner(self, graph, observed)
 
@@ -69,7 +61,7 @@ class NRGNN(NodeClassifier):
             networks.keep(for_miner, for_classifier)
             mined, scores = networks.first(for_miner, features)[0], networks.second(for_classifier, features)[0]
             values = {
-                "edges": reconstruction_loss(embeddings, edges, negatives=self.negatives),
+                "edges": links.reconstruction_loss(embeddings, edges, negatives=self.negatives),
                 "miner": F.cross_entropy(mined[taught], targets),
                 "classifier": F.cross_entropy(scores[taught], targets),
                 "confident": scores.new_zeros(()),
@@ -84,12 +76,12 @@ class NRGNN(NodeClassifier):
         return replace(fitted, network=None, notes={"confident_nodes": float(miner.confident.sum())})
 
 
-class MinerAndClassifier(LinkedNetworks):
+class MinerAndClassifier(links.LinkedNetworks):
     """The first network mines, the second classifies on the graph with what was mined."""
 
     def forward(self, graph: Graph) -> tuple[Scores, Embeddings]:
         """Return the classifier's scores and hidden rows of every node [nodes, classes], [nodes, hidden]."""
-        return self.second(self.operators[1], scaled(graph, self.norm))
+        return self.second(self.operators[1], graph.features)
 
 
 class Miner:
@@ -98,8 +90,8 @@ class Miner:
     def __init__(self, method: NRGNN, graph: Graph, observed: Observed) -> None:
         self.method, self.graph, self.observed = method, graph, observed
         labelled, everyone = observed.train.nonzero().squeeze(1), torch.arange(graph.num_nodes, device=graph.device)
-        pairs = torch.stack(nearest(scaled(graph, "l2"), everyone, labelled, method.candidates or len(labelled)))
-        self.candidates = new_pairs(graph, pairs.amin(dim=0), pairs.amax(dim=0))
+        pairs = torch.stack(links.nearest(scaled(graph, "l2"), everyone, labelled, method.candidates or len(labelled)))
+        self.candidates = links.new_pairs(graph, pairs.amin(dim=0), pairs.amax(dim=0))
         self.plain = self.linked = self._with(self.candidates[:, :0])
         self.best, self.probabilities = -math.inf, torch.empty(0)
         self.confident = torch.zeros_like(observed.train)  # unlabelled nodes that are predicted confidently
@@ -126,8 +118,8 @@ class Miner:
         if len(chosen):
             chosen = chosen[largest[chosen].topk(min(_MOST_CONFIDENT, len(chosen))).indices]
             unlabelled = (~self.observed.train).nonzero().squeeze(1)
-            senders, receivers = nearest(self.embeddings, unlabelled, chosen, self.method.confident_links)
-            self.linked = self._with(new_pairs(self.graph, receivers, senders))
+            senders, receivers = links.nearest(self.embeddings, unlabelled, chosen, self.method.confident_links)
+            self.linked = self._with(links.new_pairs(self.graph, receivers, senders))
 
-    def _with(self, one_way: Tensor) -> LinkedGraph:
-        return LinkedGraph.of(self.graph, one_way, self.candidates, threshold=self.method.link_above)
+    def _with(self, one_way: Tensor) -> links.LinkedGraph:
+        return links.LinkedGraph.of(self.graph, one_way, self.candidates, threshold=self.method.link_above)

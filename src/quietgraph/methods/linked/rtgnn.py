@@ -13,14 +13,7 @@ from quietgraph.embed.sparse import multiply
 from quietgraph.embed.train import Schedule
 from quietgraph.graph import CSR, Graph
 from quietgraph.methods.base import Fitted, NodeClassifier, Observed
-from quietgraph.methods.linked.links import (
-    LinkedGraph,
-    LinkedNetworks,
-    nearest,
-    new_pairs,
-    reconstruction_loss,
-    upper_edges,
-)
+from quietgraph.methods.linked import links
 from quietgraph.methods.supervised import fit_network
 from quietgraph.params import param
 from quietgraph.types import Embeddings, Labels, Mask, Scalar, Scores
@@ -41,7 +34,6 @@ class RTGNN(NodeClassifier):
     hidden: int = param(128, "width of the peers' hidden layers", low=1)
     edge_dim: int = param(64, "width of the edge predictor", low=1)
     dropout: float = param(0.5, "fraction of hidden entries dropped", low=0, high=0.99)
-    feature_norm: str = param("none", "scaling of feature rows", choices=("l2", "l1", "none"))
     candidates: int = param(100, "similar nodes each node may be linked to (K); 4 million links at most", low=1)
     link_above: float = param(0.05, "weight from which a link counts (tau)", low=1e-6)
     negatives: int = param(100, "weight of non-edges per node in the edge loss", low=1)
@@ -55,13 +47,13 @@ class RTGNN(NodeClassifier):
 
     def _fit(self, graph: Graph, observed: Observed) -> Fitted:
         sizes = (graph.num_features, self.edge_dim, self.hidden, observed.num_classes)
-        networks = Peers(sizes, dropout=self.dropout, norm=self.feature_norm).to(graph.device)
-        features, edges = scaled(graph, self.feature_norm), upper_edges(graph)
+        networks = Peers(*sizes, dropout=self.dropout).to(graph.device)
+        features, edges = graph.features, links.upper_edges(graph)
         taught, labels = observed.train, observed.codes[observed.train]
         labelled, others = taught.nonzero().squeeze(1), (~taught).nonzero().squeeze(1)
-        senders, receivers = nearest(scaled(graph, "l2"), labelled, others, self.candidates)
-        pairs = new_pairs(graph, receivers, senders)
-        linked = LinkedGraph.of(graph, pairs, pairs[:, :0], threshold=self.link_above)
+        senders, receivers = links.nearest(scaled(graph, "l2"), labelled, others, self.candidates)
+        pairs = links.new_pairs(graph, receivers, senders)
+        linked = links.LinkedGraph.of(graph, pairs, pairs[:, :0], threshold=self.link_above)
 
         def losses(epoch: int) -> dict[str, Tensor]:
             embeddings = F.normalize(networks.predictor(graph)[0], dim=1)
@@ -73,7 +65,7 @@ class RTGNN(NodeClassifier):
             values = {
                 "labels": self._label_cost(first[taught], second[taught], labels, observed.certain, epoch),
                 "pseudo": self._pseudo_cost(first[~taught], second[~taught]),
-                "edges": reconstruction_loss(embeddings, edges, negatives=self.negatives),
+                "edges": links.reconstruction_loss(embeddings, edges, negatives=self.negatives),
                 "smooth": smooth / len(labels),
             }
             loss = values["labels"] + values["pseudo"] + self.edge_weight * values["edges"]
@@ -101,13 +93,12 @@ class RTGNN(NodeClassifier):
         return label_costs(first, second, agreed[nodes]).mean() + self.peer_weight * peer_divergence(first, second)
 
 
-class Peers(LinkedNetworks):
+class Peers(links.LinkedNetworks):
     """Two classifiers on the linked graph, which answer together."""
 
     def forward(self, graph: Graph) -> tuple[Scores, Embeddings]:
         """Return the log of the mean probability, and hidden rows side by side [nodes, classes], [nodes, 2 hidden]."""
-        features = scaled(graph, self.norm)
-        answers = [peer(self.operators[0], features) for peer in (self.first, self.second)]
+        answers = [peer(self.operators[0], graph.features) for peer in (self.first, self.second)]
         logs = torch.stack([scores.log_softmax(dim=1) for scores, _ in answers])
         return logs.logsumexp(dim=0) - math.log(2), torch.cat([hidden for _, hidden in answers], dim=1)
 
