@@ -83,11 +83,11 @@ def coverage(confidence: AnyArray, right: AnyArray, ax: Axes | None = None) -> A
 
 
 def spectrum(before: Any, after: Any = None, ax: Axes | None = None) -> Axes:
-    """Draw eigenvalues as fractions of the largest: of a kernel, and of another such as that after attention."""
+    """Draw eigenvalues as fractions of the largest: `Spectrum` of a kernel, and of another such as after attention."""
     axes = _axes(ax)
-    for values, name, style in ((before, "K", _line(0, "o")), (after, "after attention", _line(1, "^"))):
-        if values is not None:
-            fractions = np.asarray(values) / np.asarray(values)[0]
+    for one, name, style in ((before, "K", _line(0, "o")), (after, "after attention", _line(1, "^"))):
+        if one is not None:
+            fractions = np.asarray(one.eigenvalues / one.eigenvalues[0])
             _curve(axes, fractions[fractions >= _SMALLEST], name, style)
     _powers_of_ten(axes, "y")
     return _finished(axes, "rank", "eigenvalue / largest")

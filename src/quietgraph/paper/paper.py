@@ -15,9 +15,8 @@ import pandas as pd
 from quietgraph.bench.execute import SAME_LABELS
 from quietgraph.bench.grid import Grid, parse_seeds
 from quietgraph.bench.statistics import compare, summary
-from quietgraph.bench.tables import FORMATS, number, styled_text
+from quietgraph.bench.tables import check_format, frame_text, number, styled_text
 from quietgraph.data.datasets import DATASETS
-from quietgraph.errors import UnknownNameError
 
 Cell: TypeAlias = dict[str, Any]  # dataset, method, noise, quantity, unit, mean, std, n, words
 _UNITS: Final = {  # factor, decimals, sign
@@ -48,106 +47,84 @@ class PaperTable:
     columns: str = "noise"
     quantities: Mapping[str, str] = field(default_factory=lambda: {"test_accuracy": "percent"})
     tables: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    printed: str = ""
     notes: str = ""
 
-    def grids(
-        self,
-        *,
-        datasets: Sequence[str] = (),
-        seeds: str = "",
-        protocol: str = SAME_LABELS,
-        data_root: str | None = None,
-    ) -> list[Grid]:
+    def grids(self, *, datasets: Sequence[str] = (), seeds: str = "", protocol: str = SAME_LABELS) -> list[Grid]:
         """Return what has to be run, narrowed to some datasets and draws."""
-        if self.show == "facts":
-            return []
-        if self.tables:
-            parts = [paper_tables()[name] for name in self.tables]
-            return [
-                grid
-                for part in parts
-                for grid in part.grids(datasets=datasets, seeds=seeds, protocol=protocol, data_root=data_root)
-            ]
-        shown = [name for name in self.datasets if not datasets or name in datasets]
-        more: Any = {"protocol": self.protocol or protocol, "measures": self.measures, "data_root": data_root}
-        return [Grid(shown, self.methods, self.noise, parse_seeds(seeds or self.seeds), **more)] if shown else []
+        parts = [paper_tables()[name] for name in self.tables] or [self] * (self.show != "facts")
+        grids = []
+        for part in parts:
+            shown = [name for name in part.datasets if not datasets or name in datasets]
+            how: Any = {"protocol": part.protocol or protocol, "measures": part.measures}
+            if shown:
+                grids.append(Grid(shown, part.methods, part.noise, parse_seeds(seeds or part.seeds), **how))
+        return grids
 
     def cells(self, runs: pd.DataFrame, *, seeds: str = "", protocol: str = SAME_LABELS) -> pd.DataFrame:
-        """Return one row per cell: dataset, row, column, ours (mean, std, n, words), the printed figure and its note."""
-        ours = {
-            (cell["dataset"], cell[self.rows], cell[self.columns]): cell for cell in self._ours(runs, seeds, protocol)
-        }
-        datasets, rows, columns = self._places("dataset"), self._places(self.rows), self._places(self.columns)
+        """Return one row per cell: dataset, row, column, unit, ours (mean, std, n, words), and the printed figure."""
+        found = self._ours(runs, seeds, protocol)
+        ours = {(cell["dataset"], cell[self.rows], cell[self.columns]): cell for cell in found}
         printed, lines = _printed(), []
-        for dataset, row, column in product(datasets, rows, columns):
-            if dataset != (row if self.rows == "dataset" else column if self.columns == "dataset" else dataset):
+        for dataset, row, column in product(*map(self._places, ("dataset", self.rows, self.columns))):
+            if {"dataset": dataset, self.rows: row, self.columns: column}["dataset"] != dataset:
                 continue
-            theirs = printed.get((self.printed or self.name, dataset, row, column), {})
+            cell: Cell = ours.get((dataset, row, column), {})
+            theirs: Cell = dict(printed.get((self.name, dataset, row, column), {}))
             if self.show == "ratio" and theirs:
-                theirs = {
-                    **theirs,
-                    "mean": theirs["mean"] / printed[self.name, dataset, "gcn", column]["mean"],
-                    "std": None,
-                }
-            unit = "percent" if row == "best" else self.quantities.get(row) or self.quantities.get(column)
-            unit = unit or ("p" if self.show == "p-value" else next(iter(self.quantities.values())))
-            line = {"dataset": dataset, "row": row, "column": column, "unit": unit}
-            cell = ours.get((dataset, row, column), {})
+                theirs |= {"mean": theirs["mean"] / printed[self.name, dataset, "gcn", column]["mean"], "std": None}
+            units = self.quantities
+            unit = "percent" if row == "best" else units.get(row) or units.get(column) or next(iter(units.values()))
+            line: Cell = {"dataset": dataset, "row": row, "column": column, "unit": unit}
             line |= {name: cell.get(name) for name in ("mean", "std", "n", "words")}
             lines.append(line | {f"printed_{name}": theirs.get(name) for name in ("mean", "std", "note")})
         return pd.DataFrame(lines).fillna({"words": "", "printed_note": ""})
 
-    def text(
-        self,
-        runs: pd.DataFrame,
-        format: str = "markdown",
-        *,
-        seeds: str = "",
-        protocol: str = SAME_LABELS,  # noqa: A002
-    ) -> str:
-        """Return the table, `ours ± std (draws) · printed ± std [mark]` in each cell; rows without a run are named below.
+    def text(self, runs: pd.DataFrame, form: str = "markdown", *, seeds: str = "", protocol: str = SAME_LABELS) -> str:
+        """Return the table with `ours ± std (draws) · printed ± std [mark]` in its cells; rows not run are named below.
 
         Args:
             runs: As `read_runs` gives them.
-            format: One of `quietgraph.bench.tables.FORMATS`.
+            form: One of `quietgraph.bench.tables.FORMATS`.
             seeds: Draws, where not those of the table.
             protocol: By which the runs were made, where the table is not about one.
         """
-        if format not in FORMATS:
-            raise UnknownNameError("table format", format, FORMATS)
+        check_format(form)
         cells = self.cells(runs, seeds=seeds, protocol=protocol)
-        if format in {"csv", "json"}:
-            return cells.to_csv(index=False) if format == "csv" else cells.to_json(orient="records", indent=1)
+        if form in {"csv", "json"}:
+            return frame_text(cells, form)
         index = ["row"] if "dataset" in {self.rows, self.columns} else ["dataset", "row"]
         has_ours = cells["mean"].notna() | (cells["words"] != "")
         ran = has_ours.groupby([cells[name] for name in index]).transform("any")
         shown, absent = cells[ran], cells[~ran][index].drop_duplicates()
         sentences = dict.fromkeys(each for note in shown["printed_note"] for each in note.split(" | ") if each)
         letters = dict(zip(sentences, string.ascii_lowercase, strict=False))
-        texts = [_cell_text(cell, letters, _ITALIC[format]) for cell in shown.to_dict("records")]
+        texts = [_cell_text(cell, letters, _ITALIC[form]) for cell in shown.to_dict("records")]
         wide = shown.assign(text=texts).pivot_table("text", index, "column", aggfunc="first", sort=False)
         wide = wide.reindex(columns=self._places(self.columns)).fillna("")
         wide.index.names, wide.columns.name = [*index[:-1], self.rows], None
         marks = [f"[{letter}] {sentence}" for sentence, letter in letters.items()]
         left = ["Not run: " + ", ".join(" ".join(each) for each in absent.to_numpy()) + "."] if len(absent) else []
         caption = f"Beside ours the printed figure. Protocol: {self.protocol or protocol}."
-        return styled_text(wide.style.set_caption(" ".join(filter(None, [caption, self.notes, *marks, *left]))), format)
+        return styled_text(wide.style.set_caption(" ".join(filter(None, [caption, self.notes, *marks, *left]))), form)
 
     def _places(self, kind: str) -> list[str]:
         """Return the datasets, methods, noises or quantities of the table, in order."""
-        if kind == "quantity":
-            return list(self.quantities)
-        if kind == "dataset" and self.tables:
-            return [name for part in self.tables for name in paper_tables()[part].datasets]
-        if kind == "noise" and self.tables:
-            return [noise for noise in paper_tables()[next(iter(self.tables))].noise if noise != "none"]
-        names = list({"dataset": self.datasets, "method": self.methods, "noise": self.noise}[kind])
-        return [*names, "best"] if kind == "method" and self.show == "difference" else names
+        parts = [paper_tables()[name] for name in self.tables] or [self]
+        if kind == "dataset":
+            return [name for part in parts for name in part.datasets]
+        if kind == "noise":
+            return [name for name in parts[0].noise if name != "none" or not self.tables]
+        best = ["best"] if self.show == "difference" else []
+        return list(self.quantities) if kind == "quantity" else [*self.methods, *best]
 
     def _part(self, runs: pd.DataFrame, seeds: str, protocol: str) -> pd.DataFrame:
         """Return the runs that the table is of."""
-        wanted = {"dataset": self.datasets, "method": self.methods, "noise": self.noise, "split": ["default"]}
+        wanted: dict[str, Any] = {
+            "dataset": self.datasets,
+            "method": self.methods,
+            "noise": self.noise,
+            "split": ["default"],
+        }
         wanted |= {"seed": parse_seeds(seeds or self.seeds), "protocol": [self.protocol or protocol]}
         return runs[runs[list(wanted)].isin(wanted).all(axis=1)]
 
@@ -169,8 +146,9 @@ class PaperTable:
         for name in self.quantities:
             if name not in part:
                 continue
-            for cell in summary(part, name).to_dict("records"):
-                failed = f"failed: {cell['failed']}" if cell["failed"] and name == "test_accuracy" else ""
+            found: list[Any] = summary(part, name).to_dict("records")
+            for cell in found:
+                failed = f"failed: {cell['failed']}" if cell["failed"] else ""
                 if cell["n"] or failed:
                     yield {**cell, "quantity": name, "words": failed}
 
@@ -181,7 +159,8 @@ class PaperTable:
         whole = ran.index[ran == ran.groupby("dataset").transform("max")]
         part = part[pd.MultiIndex.from_frame(part[["dataset", "noise"]]).isin(whole)]
         known = [name for name in rivals if name in set(part["method"])]
-        for test in compare(part, known).to_dict("records") if known else []:
+        tests: list[Any] = compare(part, known).to_dict("records") if known else []
+        for test in tests:
             words = f"{100 * test['difference']:+.1f} points against {test['baseline']}"
             words += "" if pd.isna(test["p_holm"]) else f", Holm {test['p_holm']:.3f}"
             yield {**test, "mean": test["p"], "words": words if test["n"] else ""}
@@ -220,8 +199,8 @@ def _printed() -> dict[tuple[str, str, str, str], dict[str, Any]]:
     """Return the printed figures by table, dataset, row and column."""
     with files("quietgraph.paper").joinpath("printed.csv").open(encoding="utf-8") as file:
         frame = pd.read_csv(file, dtype={"note": str}, keep_default_na=False, na_values={"mean": [""], "std": [""]})
-    keys = frame[["target", "dataset", "row", "column"]].itertuples(index=False, name=None)
-    return dict(zip(keys, frame[["mean", "std", "note"]].to_dict("records"), strict=True))
+    rows: list[Any] = frame.to_dict("records")
+    return {(row["target"], row["dataset"], row["row"], row["column"]): row for row in rows}
 
 
 def _differences(part: pd.DataFrame) -> Iterator[Cell]:
@@ -259,7 +238,7 @@ def _moments(values: "pd.Series[float]") -> Cell:
     return {"mean": known.mean(), "std": known.std(), "n": len(known)}
 
 
-def _cell_text(cell: Mapping[str, Any], letters: Mapping[str, str], italic: str) -> str:
+def _cell_text(cell: Mapping[Any, Any], letters: Mapping[str, str], italic: str) -> str:
     factor, decimals, sign = _UNITS[cell["unit"]]
     how: Any = {"factor": factor, "decimals": decimals, "sign": sign}
     ours = ", ".join(filter(None, [number(cell["mean"], cell["std"], cell["n"], **how), cell["words"]]))
