@@ -182,7 +182,7 @@ class Data:
             order = sizes.argsort(descending=True, stable=True)
             named = [f"{self.classes[code]} {int(sizes[code]):,}" for code in order.tolist()]
             column = self.source.columns.label if self.source is not None and self.source.columns is not None else None
-            alike = measure_homophily(self).observed
+            alike = measure_homophily(graph, self.codes).observed
             lines.append(
                 f"labels: {count:,} of {graph.num_nodes:,} nodes ({100 * count / graph.num_nodes:.1f} %)"
                 f"{f' in {column}' if column else ''}, {len(named)} classes: {enumerate_words(named)}; homophily among "

@@ -1,8 +1,8 @@
 """Benchmark datasets by name: data under the split of a seed, and true labels."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -109,9 +109,13 @@ def load_benchmark(
     return Data(name, raw.graph, codes, classes, parts), Truth(raw.graph, raw.labels)
 
 
-def is_available(name: str, data_root: str | Path | None = None) -> bool:
-    """Return whether a dataset can be loaded without a download."""
-    return name not in FILES or not FILES[name].missing(find_root(data_root))
+def describe_datasets(data_root: str | Path | None = None) -> list[dict[str, Any]]:
+    """Return what is known of every dataset, and whether it is here without a download."""
+    root = find_root(data_root)
+    return [
+        {"name": name, **asdict(facts), "here": "no" if name in FILES and FILES[name].missing(root) else "yes"}
+        for name, facts in DATASETS.items()
+    ]
 
 
 def _read_embedded(name: str) -> Raw | None:
