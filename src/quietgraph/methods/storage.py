@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
 from safetensors import SafetensorError
-from safetensors.torch import load, save
+from safetensors.numpy import save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from quietgraph.data.data import Data
@@ -51,22 +52,22 @@ def save_model(model: NodeClassifier, folder: str | Path) -> Path:
     tensors = {name: getattr(observed, name) for name in _LABELS if getattr(observed, name) is not None}
     tensors |= {"scores": fitted.scores, "embeddings": fitted.embeddings}
     state = {} if fitted.network is None else fitted.network.state_dict()
-    tensors |= {_NETWORK + name: value.cpu() for name, value in state.items()}
-    content = save({name: value.contiguous() for name, value in tensors.items()})
-    facts = _Model(
-        method=method_name(type(model)),
-        parameters=model.get_params(),
-        classes=model.classes_.tolist(),
-        num_features=model.data_.graph.num_features,
-        sizes=getattr(fitted.network, "sizes", {}),
-        is_inductive=fitted.network is not None,
-        columns=None if source is None else source.columns_json(),
-        history=fitted.history,
-        notes=fitted.notes,
-        digest=_digest(content),
-    )
-    with write_folder(Path(folder), marker=_FACTS) as scratch:
-        (scratch / _TENSORS).write_bytes(content)
+    tensors |= {_NETWORK + name: value.detach().cpu() for name, value in state.items()}
+    with write_folder(folder, marker=_FACTS) as scratch:
+        # As arrays: tensors that share memory are refused. A method's scores may be its embeddings.
+        save_file({name: np.ascontiguousarray(value.numpy()) for name, value in tensors.items()}, scratch / _TENSORS)
+        facts = _Model(
+            method=method_name(type(model)),
+            parameters=model.get_params(),
+            classes=model.classes_.tolist(),
+            num_features=model.data_.graph.num_features,
+            sizes=getattr(fitted.network, "sizes", {}),
+            is_inductive=fitted.network is not None,
+            columns=None if source is None else source.columns_json(),
+            history=fitted.history,
+            notes=fitted.notes,
+            digest=_digest(scratch / _TENSORS),
+        )
         (scratch / _FACTS).write_text(facts.model_dump_json(indent=1), encoding="utf-8")
     return Path(folder)
 
@@ -80,8 +81,7 @@ def load_model(folder: str | Path, *, method: type[NodeClassifier] | None = None
     """
     try:
         facts = _Model.model_validate_json((Path(folder) / _FACTS).read_bytes())
-        content = (Path(folder) / _TENSORS).read_bytes()
-        if _digest(content) != facts.digest:
+        if _digest(Path(folder) / _TENSORS) != facts.digest:
             raise ValueError(f"{_TENSORS} has changed since it was written")  # noqa: TRY301
         if method is None and facts.method not in METHODS:
             raise UnreadableFileError(
@@ -89,7 +89,7 @@ def load_model(folder: str | Path, *, method: type[NodeClassifier] | None = None
                 "Name its class: load_model(folder, method=...), or register it first."
             )
         build: Any = method or METHODS[facts.method]
-        return _restored(build(**facts.parameters), facts, load(content))
+        return _restored(build(**facts.parameters), facts, load_file(Path(folder) / _TENSORS))
     except QuietgraphError:
         raise
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
@@ -128,5 +128,6 @@ def _network(model: NodeClassifier, facts: _Model, classes: int) -> nn.Module:
     return network
 
 
-def _digest(content: bytes) -> str:
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
