@@ -118,6 +118,28 @@ def test_every_label_teaches_by_default_and_the_papers_protocol_marks_validation
         assert bool((truth.codes >= 0).all())
 
 
+def test_a_folder_is_a_dataset_whose_labels_are_true(tmp_path: Path) -> None:
+    names = [f"{node},{node % 7},{'ab'[node % 2]}" for node in range(40)]
+    (tmp_path / "nodes.csv").write_text("id,size,label\n" + "\n".join(names))
+    edges = "\n".join(f"{node},{(node + 2) % 40}" for node in range(40))
+    (tmp_path / "edges.csv").write_text("source,target\n" + edges)
+    rows = rows_of(Grid(tmp_path, "gcn:epochs=2", ["none", "symmetric:0.4"], [0]))
+    assert rows["status"].tolist() == ["done", "done"]
+    assert rows["dataset"].unique().tolist() == [tmp_path.name]
+
+
+def test_controls_and_measures_are_columns_of_a_run() -> None:
+    grid = Grid(
+        "digits", ["gcn:epochs=20", "gcn:epochs=20:class_prior=adjusted"], "symmetric:0.4", [0], measures=["theory"]
+    )
+    plain, adjusted = rows_of(grid).to_dict("records")
+    assert plain["measures"] == "theory"
+    assert plain["KC"] > 0
+    assert 0 < plain["labels_held"] <= 1
+    assert 0 < plain["noise_held"] <= 1
+    assert plain["test_accuracy"] != adjusted["test_accuracy"]
+
+
 def test_own_data_are_split_afresh_for_every_seed() -> None:
     tests = [run.observe()[0].split.test for run in Grid(tiny_data(), "gcn", seeds=[0, 1]).runs()]
     assert [int(test.sum()) for test in tests] == [12, 12]

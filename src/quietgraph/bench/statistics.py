@@ -93,6 +93,10 @@ def ranks(runs: pd.DataFrame, metric: str = "test_accuracy") -> Ranks:
     """Return mean ranks over cells, not over seeds: ten draws of one graph are no ten datasets."""
     wide = summary(runs, metric).pivot(index=CELL, columns="method", values="mean").round(_DECIMALS)  # noqa: PD010
     complete = wide.dropna(axis="columns")
+    if complete.shape[1] == 0:
+        raise InvalidParameterError(
+            f"no method has a finished run in all {len(wide)} cells. Narrow the runs to a full grid."
+        )
     placed = complete.rank(axis=1, ascending=not describe_metric(metric).higher_is_better)
     cells, methods = placed.shape
     critical, friedman = np.nan, np.nan
