@@ -69,8 +69,8 @@ def test_labels_of_a_file_replace_those_of_labelled_nodes(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("a,b\n1,2\n", "needs a column node or id"),
-        ("node,b\n1,2\n", "needs a column label or"),
+        ("a,b\n1,2\n", "KeyError: 'node'.*a column node or id"),
+        ("node,b\n1,2\n", "KeyError: 'label'"),
         ("node,label\n99999,1\n", "nodes are 0 to 999"),
         ("node,label\n1,spam\n", "class 'spam', which is none of 0, 1, 2, 3"),
         ("node,label\nx,1\n", "is no file of labels"),

@@ -34,15 +34,6 @@ def test_a_class_with_too_few_nodes_gives_them_to_train_first() -> None:
     assert [counts(mask) for mask in (split.train, split.validation, split.test)] == [[4, 4, 1], [3, 2, 0], [3, 0, 0]]
 
 
-def test_every_node_of_a_class_is_drawn_equally_often() -> None:
-    shared = np.random.default_rng(0)
-    drawn = torch.zeros(20)
-    for _ in range(1000):
-        drawn += draw_split(LABELS, train=2, validation=0, generator=shared).train
-    # 2 of 10 nodes of class 0: binomial(1000, 0.2), standard deviation 13.
-    assert (drawn[:10] - 200).abs().max() < 5 * 13
-
-
 def test_totals_of_validation_and_test_are_as_asked() -> None:
     assert sizes_of(draw(train=2, validation=4, test=5)) == [5, 4, 5]
 

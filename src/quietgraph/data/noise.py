@@ -88,18 +88,15 @@ def _wrong_labels(
             return reader_labels(features, true, data.split.labelled.numpy(), setting.rate, generator=generator)
         names, *answers = crowd_answers(setting.crowd, features, true, touched, num_classes, generator)
         return Annotations(names, data.classes, len(true), *answers)
-    if num_classes < 2:
-        raise InvalidParameterError(f"label noise needs at least 2 classes to confuse, got {num_classes}.")
-    if content is not None:
-        if len(content) != num_classes:
-            raise InvalidParameterError(
-                f"the transition matrix '{setting.path}' must be {num_classes} x {num_classes}, one row per class of "
-                f"{data.name}, got {len(content)} x {len(content)}."
-            )
-        rows = np.array(content)[codes.clip(0)]
-    else:
+    if content is None:
         rows = NOISES[setting.kind](data.graph, codes, setting.rate, num_classes, generator)
-    return draw_labels(codes, touched, rows, generator=generator)
+        return draw_labels(codes, touched, rows, generator=generator)
+    if len(content) != num_classes:
+        raise InvalidParameterError(
+            f"the transition matrix '{setting.path}' must be {num_classes} x {num_classes}, one row per class of "
+            f"{data.name}, got {len(content)} x {len(content)}."
+        )
+    return draw_labels(codes, touched, np.array(content)[codes.clip(0)], generator=generator)
 
 
 def draw_labels(

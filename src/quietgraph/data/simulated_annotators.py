@@ -12,8 +12,7 @@ from quietgraph.graph import CSR, Features
 from quietgraph.types import UNKNOWN, AnyArray, BoolArray, IntArray
 
 _MEMBERS: Final = ("0.9", "0.8", "0.65", "0.55", "reader0.7", "spammer")
-_NODE_NAMES: Final = ("node", "id", "index", "pyg_index")
-_LABEL_NAMES: Final = ("label", "llm_label", "observed", "given_label")
+_NAMES: Final = (("node", "id", "index", "pyg_index"), ("label", "llm_label", "observed", "given_label"))
 
 
 def reader_labels(
@@ -80,12 +79,27 @@ def crowd_answers(  # noqa: PLR0917
     generator: np.random.Generator,
 ) -> tuple[tuple[str, ...], IntArray, IntArray, IntArray]:
     """Return the names of a crowd, and node, annotator and class of each answer; who answers for a node is drawn."""
+
+    def answers(member: str) -> IntArray:
+        """Return what an annotator would answer for every labelled node [nodes]."""
+        if member == "spammer":
+            return generator.integers(num_classes, size=len(true))
+        accuracy = float(member.removeprefix("reader"))
+        if member.startswith("reader"):
+            return reader_labels(features, true, labelled, 1 - accuracy, generator=generator)
+        weights = generator.random((num_classes, num_classes))
+        np.fill_diagonal(weights, 0)
+        matrix = (1 - accuracy) * weights / weights.sum(axis=1, keepdims=True)
+        np.fill_diagonal(matrix, accuracy)
+        upto = matrix.cumsum(axis=1)[np.maximum(true, 0)]
+        draws = generator.random((len(true), 1)) * upto[:, -1:]
+        return (upto <= draws).sum(axis=1).clip(max=num_classes - 1)
+
     per_node, members = parse_crowd(crowd)
-    every = [_answers(one, features, true, labelled, num_classes, generator) for one in members]
-    nodes = np.flatnonzero(labelled)
+    every, nodes = np.stack([answers(member) for member in members]), np.flatnonzero(labelled)
     asked = np.argsort(generator.random((len(nodes), len(members))), axis=1)[:, :per_node].ravel()
     rows = np.repeat(nodes, per_node)
-    return tuple(f"{place} ({one})" for place, one in enumerate(members)), rows, asked, np.stack(every)[asked, rows]
+    return tuple(f"{place} ({one})" for place, one in enumerate(members)), rows, asked, every[asked, rows]
 
 
 def read_label_file(path: str) -> tuple[tuple[int, str], ...]:
@@ -97,14 +111,12 @@ def read_label_file(path: str) -> tuple[tuple[int, str], ...]:
     try:
         table = pd.read_csv(beside if beside.is_file() else path, dtype=str, keep_default_na=False)
         names = {name.strip().lower(): name for name in table.columns}
-        for known in (_NODE_NAMES, _LABEL_NAMES):
-            if not names.keys() & known:
-                raise ValueError(f"it needs a column {' or '.join(known)}")
-        node, label = (next(names[one] for one in known if one in names) for known in (_NODE_NAMES, _LABEL_NAMES))
+        node, label = (next((names[one] for one in known if one in names), known[0]) for known in _NAMES)
         return tuple((int(one), name.strip()) for one, name in zip(table[node], table[label], strict=True) if name)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KeyError) as error:
         raise UnreadableFileError(
-            f"{path} is no file of labels ({error}). Write a CSV file with the header node,label."
+            f"{path} is no file of labels ({type(error).__name__}: {error}). "
+            f"Write a CSV file with a column {' or '.join(_NAMES[0])} and one {' or '.join(_NAMES[1])}."
         ) from error
 
 
@@ -120,29 +132,6 @@ def labels_of_rows(rows: tuple[tuple[int, str], ...], classes: AnyArray, num_nod
             raise InvalidLabelsError(f"the file of labels has the class '{name}', which is none of {known}.")
         labels[node] = codes[name]
     return labels
-
-
-def _answers(  # noqa: PLR0917
-    member: str,
-    features: Features,
-    true: IntArray,
-    labelled: BoolArray,
-    num_classes: int,
-    generator: np.random.Generator,
-) -> IntArray:
-    """Return what an annotator would answer for every labelled node [nodes]."""
-    if member == "spammer":
-        return generator.integers(num_classes, size=len(true))
-    accuracy = float(member.removeprefix("reader"))
-    if member.startswith("reader"):
-        return reader_labels(features, true, labelled, 1 - accuracy, generator=generator)
-    weights = generator.random((num_classes, num_classes))
-    np.fill_diagonal(weights, 0)
-    matrix = (1 - accuracy) * weights / weights.sum(axis=1, keepdims=True)
-    np.fill_diagonal(matrix, accuracy)
-    upto = matrix.cumsum(axis=1)[np.maximum(true, 0)]
-    draws = generator.random((len(true), 1)) * upto[:, -1:]
-    return (upto <= draws).sum(axis=1).clip(max=num_classes - 1)
 
 
 def _read(features: Features, true: IntArray, others: IntArray, nodes: IntArray, rate: float) -> IntArray:
