@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from quietgraph.embed.clusters import Clusters, cluster_means
-from quietgraph.embed.contrast import Contrast, _Trainer, train_contrast, usual_epochs
+from quietgraph.embed.contrast import Contrast, Trainer, train_contrast, usual_epochs
 from quietgraph.embed.encoder import Encoder, TEDEncoder, leaky
 from quietgraph.embed.losses import info_nce, prototype_loss, truncated_nuclear_norm
 from quietgraph.embed.operator import Structure, normalised_adjacency, scale_rows
@@ -155,7 +155,7 @@ def test_clusters_find_groups_and_refill_empty_ones() -> None:
 def test_a_step_is_contrast_prototypes_and_truncated_norm() -> None:
     how = Contrast(anchors=40, prototypes=(4, 90), rank_weight=0.7, warm_up=1)
     encoder = Encoder(20, 24, 16, generator=torch_generator(0, "encoder"))
-    trainer = _Trainer(GRAPH, encoder, how, [torch.arange(NODES)], 3)
+    trainer = Trainer(GRAPH, encoder, how, [torch.arange(NODES)], 3)
     draws = {name: torch_generator(3, name) for name in ("views", "anchors", "clusters")}
     clusters: list[Clusters] = []
     for step in range(3):

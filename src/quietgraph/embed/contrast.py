@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import torch
+import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from quietgraph.embed.clusters import Clusters
-from quietgraph.embed.distributed import agreed, averaged, own_share, total, world_size
 from quietgraph.embed.losses import info_nce, prototype_loss, truncated_nuclear_norm
 from quietgraph.embed.operator import Structure
 from quietgraph.embed.partitions import WHOLE_UP_TO, induced_graph, partition_nodes
@@ -78,14 +78,20 @@ def train_contrast(
         on_epoch: Called after every epoch.
         whole_up_to: Nodes up to which a graph is not cut.
     """
-    parts = own_share(partition_nodes(graph, seed=seed, multiple_of=world_size(), whole_up_to=whole_up_to))
-    trainer = _Trainer(graph, averaged(encoder), how, parts, seed)
-    steps = replace(schedule, epochs=math.ceil(schedule.epochs / len(parts)), steps=len(parts))
+    together = dist.is_available() and dist.is_initialized()
+    count = dist.get_world_size() if together else 1
+    parts = partition_nodes(graph, seed=seed, multiple_of=count, whole_up_to=whole_up_to)
+    trainer = Trainer(graph, encoder, how, parts, seed)
+    if together:
+        from quietgraph.embed.distributed import share_training
+
+        share_training(trainer)
+    steps = replace(schedule, epochs=math.ceil(schedule.epochs / len(trainer.parts)), steps=len(trainer.parts))
     return train(encoder, trainer.losses, steps, on_epoch=on_epoch, what="learning embeddings")
 
 
 @dataclass(eq=False)
-class _Trainer:
+class Trainer:
     """The losses of every step, and what they need of the steps before."""
 
     graph: Graph
@@ -93,6 +99,7 @@ class _Trainer:
     how: Contrast
     parts: list[Tensor]
     seed: int
+    start: Callable[..., Clusters] = Clusters.start
     clusters: list[Clusters] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -126,8 +133,7 @@ class _Trainer:
         """Mean over numbers of prototypes and views; clusters come from the unchanged graph."""
         draws, costs = self.draws["clusters"], []
         if not self.clusters:
-            starts = [Clusters.start(unit, count, generator=draws) for count in self.how.prototypes]
-            self.clusters = [Clusters(agreed(one.prototypes), total) for one in starts]
+            self.clusters = [self.start(unit, count, generator=draws) for count in self.how.prototypes]
         rows = [F.normalize(view, dim=1, eps=_LEAST_NORM) for view in seen]
         for one in self.clusters:
             own = one.move(part, unit, generator=draws)[nodes]

@@ -17,11 +17,18 @@ Gradients are averaged, so that the encoder is the same in all; each process the
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
+
+from quietgraph.embed.clusters import Clusters
+from quietgraph.types import Embeddings
+
+if TYPE_CHECKING:
+    from quietgraph.embed.contrast import Trainer
 
 
 @contextmanager
@@ -37,32 +44,21 @@ def process_group() -> Iterator[int]:
         dist.destroy_process_group()
 
 
-def world_size() -> int:
-    """Return the number of processes that train together."""
-    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
-
-
-def own_share(parts: list[Tensor]) -> list[Tensor]:
-    """Return the partitions of this process, as many as every other has."""
-    return parts if world_size() == 1 else parts[dist.get_rank() :: world_size()]
-
-
-def averaged(module: nn.Module) -> nn.Module:
-    """Return the module with gradients averaged over the processes; alone, the module itself."""
-    if world_size() == 1:
-        return module
+def share_training(trainer: "Trainer") -> None:
+    """Let a trainer work on its own partitions, with the mean gradient and the clusters of all processes."""
+    trainer.parts = trainer.parts[dist.get_rank() :: dist.get_world_size()]
     # Buffers never change in training, and a broadcast between two views would break their graph.
-    return DistributedDataParallel(module, broadcast_buffers=False)
+    trainer.encoder = DistributedDataParallel(trainer.encoder, broadcast_buffers=False)
+    trainer.start = _start_clusters
 
 
-def total(tensor: Tensor) -> Tensor:
-    """Return the sum of a tensor over the processes; alone, the tensor itself."""
-    if world_size() > 1:
-        tensor = tensor.clone()
-        dist.all_reduce(tensor)
+def _start_clusters(unit: Embeddings, count: int, *, generator: torch.Generator) -> Clusters:
+    """Return the clusters that the first process has found, moved by the rows of all."""
+    prototypes = Clusters.start(unit, count, generator=generator).prototypes
+    dist.broadcast(prototypes, 0)
+    return Clusters(prototypes, _total)
+
+
+def _total(tensor: Tensor) -> Tensor:
+    dist.all_reduce(tensor)
     return tensor
-
-
-def agreed(tensor: Tensor) -> Tensor:
-    """Return the tensor of the first process."""
-    return total(tensor if world_size() == 1 or dist.get_rank() == 0 else torch.zeros_like(tensor))
