@@ -4,7 +4,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import torch
+from scipy.optimize import linear_sum_assignment
 
 from quietgraph.classify.class_prior import mean_margin
 from quietgraph.data.splits import hold_out, stratified_folds
@@ -43,11 +45,25 @@ def cross_fit(
         seen = (hide or observed.without)(inside)
         left = seen.codes[seen.train | seen.validation]
         if inside.any() and len(left.unique()) >= 2:
-            scores = learn(replace(_with_both(seen, seed), on_epoch=None)).scores
+            scores = _named_alike(learn(replace(_with_both(seen, seed), on_epoch=None)).scores, fitted.scores)
             found[inside] = (scores * (margin / mean_margin(scores)))[inside]
         if progress is not None:
             progress(Epoch("cross-fitting", fold + 1, _FOLDS, {}))
     return found
+
+
+def _named_alike(scores: Scores, like: Scores) -> Scores:
+    """Return scores with classes renamed as in others of the same nodes, where all names are shifted.
+
+    Under heavy noise labels hardly tell which of the classes found is which, so a fold may name them in another way.
+    """
+    classes = scores.shape[1]
+    pairs = torch.bincount(classes * scores.argmax(dim=1) + like.argmax(dim=1), minlength=classes**2)
+    pairs = pairs.view(classes, classes).numpy()
+    found, named = linear_sum_assignment(-pairs)
+    if np.trace(pairs) > pairs[found, named].sum() / 2:
+        return scores
+    return scores[:, torch.from_numpy(np.argsort(named))]
 
 
 def _with_both(seen: Observed, seed: int) -> Observed:

@@ -15,11 +15,11 @@ from quietgraph.types import UNKNOWN, FloatArray, IntArray
 _KAPPAS = np.array([5.0, 10.0, 20.0, 40.0, 80.0, 200.0, 1000.0])
 _ERROR = 0.03  # share of nodes about which no confidence is believed
 _ANCHORS = 4  # power of the largest probability by which a label counts for T
-_PRIOR = 10.0  # precision of the logarithm of the temperature
+_PRIOR = -0.3, 10.0  # mean and precision of the logarithm of the temperature
 _BOUND = 3.0  # of this logarithm
 _STEPS, _MOVES = 30, 5  # of the two in turn, and of T between them
 _RICHARDSON = 10  # few: each step removes more of the noise and magnifies more of the errors
-_MARGIN = 0.025  # by which uncorrected probabilities must explain a label better, in nats
+_MARGIN = 0.012  # by which uncorrected probabilities must explain a label better, in nats
 _LEAST = 1e-12
 
 
@@ -129,14 +129,14 @@ def fit_label_model(scores: FloatArray, labels: Labels, start: FloatArray, *, co
 def fit_scale(scores: FloatArray, labels: Labels, classes: int) -> LabelModel:
     """Return the model without noise: probabilities of labels, of the sharpness that makes the labels likeliest."""
     right = np.eye(classes)[labels.today]
-    return LabelModel(np.eye(classes), scale=_best_temperature(scores, right, _BOUND + 3, 0.0))
+    return LabelModel(np.eye(classes), scale=_best_temperature(scores, right, _BOUND + 3))
 
 
 def refine(model: LabelModel, scores: FloatArray, labels: Labels, *, steps: int = _STEPS) -> LabelModel:
     """Return the model after temperature and T were improved in turn."""
     logs, matrix, temperature = model.log_probabilities(scores), model.matrix, model.temperature
     for _ in range(steps):
-        temperature = _best_temperature(logs, labels.likelihood(matrix), _BOUND, _PRIOR)
+        temperature = _best_temperature(logs, labels.likelihood(matrix), _BOUND, *_PRIOR)
         probabilities, before = sharpen(logs, temperature), matrix
         matrix = fit_matrix(probabilities, labels, matrix, steps=_MOVES)
         if np.abs(matrix - before).max() < 1e-3:
@@ -179,11 +179,13 @@ def _evidence(counts: FloatArray, prior: FloatArray) -> FloatArray:
     return np.asarray(rows.sum(axis=1) + (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=(1, 2)))
 
 
-def _best_temperature(logs: FloatArray, likelihood: FloatArray, bound: float, precision: float) -> float:
+def _best_temperature(
+    logs: FloatArray, likelihood: FloatArray, bound: float, mean: float = 0.0, precision: float = 0.0
+) -> float:
     """Return the temperature under which labels are likeliest, with a normal prior on its logarithm."""
 
     def cost(power: float) -> float:
         said = (sharpen(logs, np.exp(power)) * likelihood).sum(axis=1)
-        return float(precision * power**2 / 2 - np.log(said + 1e-300).sum())
+        return float(precision * (power - mean) ** 2 / 2 - np.log(said + 1e-300).sum())
 
     return float(np.exp(minimize_scalar(cost, bounds=(-bound, bound), method="bounded", options={"xatol": 1e-3}).x))
