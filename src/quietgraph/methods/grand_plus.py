@@ -142,7 +142,7 @@ class GRANDPlus(NodeClassifier):
     """Random propagation with consistent predictions on unlabelled nodes (Feng et al., WWW 2022).
 
     All nodes outside training and validation, or 10,000 of them, are the unlabelled ones; ours is the confidence that
-    two classes need.
+    two classes need. Validation labels choose among the epochs of ten steps each.
     """
 
     propagation_steps: int = param(20, "most steps of the propagation", low=0)

@@ -13,7 +13,7 @@ from quietgraph.graph import Graph
 from quietgraph.methods.base import Fitted, Observed
 from quietgraph.methods.merit.siamese import Siamese, SiameseClassifier
 from quietgraph.methods.probe import Probe, ProbedEncoder, fit_probe
-from quietgraph.rng import isolated_stream, torch_generator
+from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Mask, Scores
 
 _MOST_LABELLED = 1024  # training nodes of a step
@@ -102,9 +102,11 @@ def fit_with_labels(
         epochs: Epochs with labels, of which validation chooses one.
     """
     siamese, early = method._contrast(graph, warm_up, observed)
+    stream = torch.get_rng_state()
 
     def learn(labels: Observed) -> Fitted:
-        with isolated_stream(method.seed, "labels"):
+        with torch.random.fork_rng(devices=[]):
+            torch.set_rng_state(stream)  # so that equal labels teach the same whenever they are learned
             trainer, nodes = make(siamese.copy(), labels), labels.validation.nonzero().squeeze(1)
             held_out, schedule = labels.at(nodes), Schedule(epochs, method.learning_rate)
             history = train(

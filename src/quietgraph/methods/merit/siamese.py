@@ -159,10 +159,10 @@ class Siamese:
         self.moments: State = {}  # of its training
 
     def copy(self) -> "Siamese":
-        """Return networks that train on from here, with draws of their own."""
+        """Return networks that train on from here, with the draws that come next."""
         other = copy.copy(self)
         other.network, other.moments = copy.deepcopy((self.network, self.moments))
-        other.draws = torch_generator(self.how.seed, "views with labels")
+        other.draws = self.draws.clone_state()
         return other
 
     def draw_nodes(self, always: Tensor | None = None) -> Tensor:
