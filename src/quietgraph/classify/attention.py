@@ -28,7 +28,7 @@ def centre_rows(embeddings: Embeddings, mean: Tensor) -> Embeddings:
 
     Without this the first direction of K is the mean embedding, which tells no class.
     """
-    return F.normalize(F.normalize(embeddings, dim=1) - mean, dim=1)
+    return F.normalize(F.normalize(embeddings, dim=1).sub_(mean), dim=1)
 
 
 def mean_direction(embeddings: Embeddings) -> Tensor:

@@ -1,5 +1,6 @@
 """Features averaged over neighbourhoods, which need no label, and whether averages are of any use."""
 
+from collections.abc import Callable
 from typing import Final
 
 import torch
@@ -16,6 +17,7 @@ _TELEPORT, _STEPS = 0.1, 10  # of the personalised PageRank
 _HOPS, _KEEP = 8, 0.05  # of smoothed attributes: longest way, weight of the own row
 _EXACT_ENTRIES, _MOST_ENTRIES = 50_000_000, 250_000_000  # of attributes as they are, and projected
 _MOST_COLUMNS: Final = 1024
+_BLOCK = 2**26  # entries that are smoothed at a time
 _SAMPLE: Final = 50_000  # nodes whose mean and directions stand for those of all
 # Adjusted homophily of labels, and mean cosine of neighbours' attributes (0.02 on Texas and Chameleon, 0.11 or more on
 # citation, co-author and product graphs), up to which a graph is heterophilous.
@@ -25,10 +27,15 @@ _FEWEST_EDGES, _COMPARED_EDGES = 20, 5000  # between labelled nodes, to tell; wh
 
 def smooth_rows(graph: Graph, rows: Embeddings) -> Tensor:
     """Return unit rows averaged over neighbourhoods by a personalised PageRank of ten steps [nodes, dim]."""
-    operator, smooth = normalised_adjacency(graph), rows
-    for _ in range(_STEPS):
-        smooth = torch.add(_TELEPORT * rows, propagate(operator, smooth), alpha=1 - _TELEPORT)
-    return F.normalize(smooth, dim=1)
+    operator = normalised_adjacency(graph)
+
+    def smooth(block: Tensor) -> Tensor:
+        start, found = _TELEPORT * block, block
+        for _ in range(_STEPS):
+            found = torch.add(start, propagate(operator, found), alpha=1 - _TELEPORT)
+        return found
+
+    return _unit_rows(rows, smooth)
 
 
 def count_columns(graph: Graph) -> int:
@@ -43,12 +50,22 @@ def smooth_attributes(graph: Graph, columns: int) -> Tensor:
 
     X are the attributes in unit rows, wider ones on `columns` random directions, which are the same for all graphs.
     """
-    operator, hop = normalised_adjacency(graph), own_attributes(graph, columns)
-    total = _KEEP * hop
-    for _ in range(_HOPS):
-        hop = propagate(operator, hop)
-        total.add_(hop, alpha=(1 - _KEEP) / _HOPS)
-    return F.normalize(total, dim=1)
+    operator = normalised_adjacency(graph)
+
+    def smooth(block: Tensor) -> Tensor:
+        hop, found = block, _KEEP * block
+        for _ in range(_HOPS):
+            hop = propagate(operator, hop)
+            found.add_(hop, alpha=(1 - _KEEP) / _HOPS)
+        return found
+
+    return _unit_rows(own_attributes(graph, columns), smooth)
+
+
+def _unit_rows(rows: Tensor, smooth: Callable[[Tensor], Tensor]) -> Tensor:
+    """Return smoothed rows scaled to unit length; of very many, some columns are smoothed at a time."""
+    found = torch.cat([smooth(block) for block in rows.split(max(16, _BLOCK // len(rows)), dim=1)], dim=1)
+    return found.div_(found.norm(dim=1, keepdim=True).clamp_min_(1e-12))
 
 
 def own_attributes(graph: Graph, columns: int) -> Tensor:

@@ -1,17 +1,17 @@
 """Adam by PyTorch's fused kernel.
 
-The numbers are those of `torch.optim.Adam(fused=True)`, bit for bit; but that class imports the
-compiler of PyTorch when it is first used, which takes longer than many a training here.
+The numbers are those of `torch.optim.Adam(fused=True)`, bit for bit; but that class imports the compiler of PyTorch
+when it is first used, which takes longer than many a training here.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
 from torch.optim.adam import adam
 
-State = dict[int, dict[str, Tensor]]  # of each parameter by its position: step, exp_avg, exp_avg_sq
+State: TypeAlias = dict[int, tuple[Tensor, Tensor, Tensor]]  # of a parameter by its place: two moments, steps
 
 
 class Adam:
@@ -20,15 +20,11 @@ class Adam:
     def __init__(self, groups: Sequence[dict[str, Any]], *, learning_rate: float, weight_decay: float = 0.0) -> None:
         """Args: groups with `params` and, where they differ, `lr` and `weight_decay`."""
         usual = {"lr": learning_rate, "weight_decay": weight_decay}
-        self.groups: list[tuple[list[nn.Parameter], dict[str, float]]] = [
-            (list(group["params"]), {name: group.get(name, value) for name, value in usual.items()}) for group in groups
-        ]
+        self.settings = [{name: group.get(name, value) for name, value in usual.items()} for group in groups]
+        own = [(parameter, number) for number, group in enumerate(groups) for parameter in group["params"]]
+        self.parameters: list[nn.Parameter] = [parameter for parameter, _ in own]
+        self.group_of = [number for _, number in own]
         self.state: State = {}
-
-    @property
-    def parameters(self) -> list[nn.Parameter]:
-        """All parameters, in the order of their groups."""
-        return [parameter for parameters, _ in self.groups for parameter in parameters]
 
     def zero_grad(self) -> None:
         """Forget all gradients."""
@@ -38,42 +34,17 @@ class Adam:
     @torch.no_grad()
     def step(self) -> None:
         """Move every parameter that has a gradient."""
-        first = 0
-        for parameters, settings in self.groups:
-            moving = [
-                (parameter, parameter.grad, self._state_of(first + place, parameter))
-                for place, parameter in enumerate(parameters)
-                if parameter.grad is not None
-            ]
-            first += len(parameters)
-            if moving:
-                _move(moving, settings)
-
-    def _state_of(self, index: int, parameter: nn.Parameter) -> dict[str, Tensor]:
-        if index not in self.state:
-            self.state[index] = {
-                "step": torch.zeros((), dtype=torch.float32, device=parameter.device),
-                "exp_avg": torch.zeros_like(parameter),
-                "exp_avg_sq": torch.zeros_like(parameter),
-            }
-        return self.state[index]
-
-
-def _move(moving: list[tuple[nn.Parameter, Tensor, dict[str, Tensor]]], settings: dict[str, float]) -> None:
-    states = [state for _, _, state in moving]
-    adam(
-        [parameter for parameter, _, _ in moving],
-        [gradient for _, gradient, _ in moving],
-        [state["exp_avg"] for state in states],
-        [state["exp_avg_sq"] for state in states],
-        [],
-        [state["step"] for state in states],
-        fused=True,
-        amsgrad=False,
-        beta1=0.9,
-        beta2=0.999,
-        lr=settings["lr"],
-        weight_decay=settings["weight_decay"],
-        eps=1e-8,
-        maximize=False,
-    )
+        usual: dict[str, Any] = {"amsgrad": False, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "maximize": False}
+        for number, settings in enumerate(self.settings):
+            places = [place for place, group in enumerate(self.group_of) if group == number]
+            places = [place for place in places if self.parameters[place].grad is not None]
+            for place in places:
+                if place not in self.state:
+                    one = self.parameters[place]
+                    steps = torch.zeros((), dtype=torch.float32, device=one.device)
+                    self.state[place] = torch.zeros_like(one), torch.zeros_like(one), steps
+            if places:
+                moving: list[Tensor] = [self.parameters[place] for place in places]
+                gradients: list[Any] = [one.grad for one in moving]
+                first, second, steps_of = map(list, zip(*(self.state[place] for place in places), strict=True))
+                adam(moving, gradients, first, second, [], steps_of, fused=True, **usual, **settings)

@@ -1,6 +1,7 @@
 """The estimator that every method is: what it sees, what it learns, and what a caller can ask."""
 
 import copy
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -227,8 +228,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator, ABC):
             raise InvalidGraphError(
                 f"the graph must have the {self.data_.graph.num_features} features of fit, got {found.num_features}."
             )
-        device = find_device(self.device)
-        scores, embeddings = self.fitted_.network(found.to(device))
+        network, here = self.fitted_.network, self.fitted_.scores  # it stays on the device of fit
+        device = next(itertools.chain(network.parameters(), network.buffers()), here).device
+        scores, embeddings = network(found.to(device))
         return scores.cpu(), embeddings.cpu()
 
     def _encoded(self, graph: DataLike | None, tables: dict[str, Any]) -> Graph:
