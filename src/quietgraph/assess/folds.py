@@ -58,8 +58,8 @@ def _named_alike(scores: Scores, like: Scores) -> Scores:
     Under heavy noise labels hardly tell which of the classes found is which, so a fold may name them in another way.
     """
     classes = scores.shape[1]
-    pairs = torch.bincount(classes * scores.argmax(dim=1) + like.argmax(dim=1), minlength=classes**2)
-    pairs = pairs.view(classes, classes).numpy()
+    places = classes * scores.argmax(dim=1) + like.argmax(dim=1)
+    pairs = torch.bincount(places, minlength=classes**2).view(classes, classes).numpy()
     found, named = linear_sum_assignment(-pairs)
     if np.trace(pairs) > pairs[found, named].sum() / 2:
         return scores

@@ -84,7 +84,7 @@ class LabelModel:
 
 def label_posterior(probabilities: FloatArray, likelihood: FloatArray) -> FloatArray:
     """Return Bayes' rule by row: probabilities times likelihood, rows of sum 1 [nodes, classes]."""
-    joint = probabilities * np.maximum(likelihood, 0) + 1e-300
+    joint = probabilities * likelihood
     return np.asarray(joint / joint.sum(axis=1, keepdims=True))
 
 
