@@ -25,8 +25,9 @@ _MOST = 2000  # labelled nodes that are clustered
 _IMPURE = 0.2  # share of other classes in a cluster, for its verified labels
 _MOVES = 15  # of the centres, at most
 _KAPPAS = torch.tensor([10.0, 20.0, 40.0, 80.0, 200.0], dtype=torch.float64)
-_STARTS = 10  # random ones, beside two symmetric
+_STARTS, _FIRST, _KEPT = 38, 12, 8  # random ones, beside two symmetric; steps after which so many of the best go on
 _PRIOR = 50.0  # labels' worth of belief that hidden classes are as common as their labels
+_SIZES = 10.0  # the same, where a classifier has found how common they are
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,26 @@ class Channel:
     kappa: float
     counts: Tensor
     evidence: float
+
+    def order(self, probabilities: Tensor, labels: Tensor, sure: Tensor) -> Tensor:
+        """Return which row is that of each class, now that a classifier has found the sizes of the hidden classes.
+
+        Rows of small classes without clusters of their own may be called by each other's names, and then a class with
+        many labels has hardly a node. Names are those of the best evidence of the rows, of the sizes, which are about
+        those of the labels, and of verified labels.
+
+        Args:
+            probabilities: Of hidden classes of the labelled nodes [nodes, classes].
+            labels: Number of labels of each class [classes].
+            sure: One-hot verified labels [nodes, classes].
+        """
+        classes = len(self.matrix)
+        alpha = self.kappa * symmetric_channel(_rates(self.counts[None]), classes)  # [1, classes, classes]
+        rows = (torch.lgamma(alpha + self.counts[:, None]) - torch.lgamma(alpha)).sum(dim=2)  # [row, name]
+        sizes = _SIZES * torch.outer(probabilities.mean(dim=0).clamp_min(1e-3).log(), labels / labels.sum())
+        known = probabilities.clamp_min(1e-3).log().T @ sure
+        names = linear_sum_assignment(-(rows + sizes + known).numpy())[1]
+        return torch.from_numpy(names).argsort()
 
 
 def noise_matrix(
@@ -139,10 +160,13 @@ def fit_channel(counts: Tensor, weight: float, told: Tensor | None = None, *, ge
     """
     classes, told = counts.shape[1], torch.zeros_like(counts) if told is None else told
     starts = torch.cat([symmetric_channel(torch.tensor([0.2, 0.5]), classes), _random_starts(classes, generator)])
-    state = _run_em(counts, told, starts, torch.full((len(starts),), 40.0).double(), weight=weight, steps=150)
+    kappa = torch.full((len(starts),), 40.0, dtype=torch.float64)
+    state = _run_em(counts, told, starts, kappa, weight=weight, steps=_FIRST)
+    kept = state.evidence.argsort(descending=True, stable=True)[:_KEPT]
+    state = _run_em(counts, told, state.matrix[kept], state.kappa[kept], weight=weight, steps=120)
     named = state.matrix.clone()
-    for start, totals in enumerate(state.totals):
-        rows, names = linear_sum_assignment(-totals.numpy())  # the likelihood cannot tell which hidden class is which
+    for start, labels in enumerate(state.labels):
+        rows, names = linear_sum_assignment(-labels.numpy())  # the likelihood cannot tell which hidden class is which
         named[start, names] = state.matrix[start, rows]
     state = _run_em(counts, told, named, state.kappa, weight=weight, steps=60)
     best = int(state.evidence.argmax())
@@ -154,6 +178,12 @@ def symmetric_channel(rates: Tensor, classes: int) -> Tensor:
     off = rates.double()[:, None, None] / (classes - 1)
     eye = torch.eye(classes, dtype=torch.float64)
     return off + eye * (1 - rates.double()[:, None, None] - off)
+
+
+def _rates(totals: Tensor) -> Tensor:
+    """Return the share of wrong labels by true class and label [runs]."""
+    rates, most = 1 - totals.diagonal(dim1=1, dim2=2).sum(dim=1) / totals.sum(dim=(1, 2)), 1 - 1 / totals.shape[1]
+    return rates.clamp(0.005, 0.95 * most)
 
 
 def _random_starts(classes: int, generator: torch.Generator) -> Tensor:
@@ -169,22 +199,21 @@ class _State:
 
     matrix: Tensor
     kappa: Tensor
-    totals: Tensor
+    totals: Tensor  # expected number of labels by hidden class and label
+    labels: Tensor  # the same, and what else is known of clusters, by hidden class and name
     evidence: Tensor
 
 
 def _run_em(counts: Tensor, told: Tensor, matrix: Tensor, kappa: Tensor, *, weight: float, steps: int) -> _State:
     """Return where EM ends from several matrices at once."""
-    sizes, usual = counts.sum(dim=1), counts.sum(dim=0) / counts.sum()
+    sizes, usual = counts.sum(dim=1), F.normalize(counts.sum(dim=0) + 1e-3, p=1, dim=0)  # a class may be all verified
     shares = usual.repeat(len(matrix), 1)  # of hidden classes
-    most = 0.95 * (counts.shape[1] - 1) / counts.shape[1]
     for step in range(steps):
         logits = counts @ matrix.clamp_min(1e-6).log().transpose(1, 2) + told + shares.log()[:, None]
         likelihood = weight * logits.logsumexp(dim=2).sum(dim=1)
         posterior = logits.softmax(dim=2)  # [runs, clusters, classes]
         totals = weight * posterior.transpose(1, 2) @ counts
-        rate = 1 - totals.diagonal(dim1=1, dim2=2).sum(dim=1) / totals.sum(dim=(1, 2))
-        prior = symmetric_channel(rate.clamp(0.005, most), counts.shape[1])
+        prior = symmetric_channel(_rates(totals), counts.shape[1])
         found = _dirichlet_evidence(totals, prior)
         if step >= 5:
             kappa = (kappa + _KAPPAS[found.argmax(dim=1)]) / 2
@@ -196,7 +225,8 @@ def _run_em(counts: Tensor, told: Tensor, matrix: Tensor, kappa: Tensor, *, weig
         moved, matrix = float((after - matrix).abs().max()), after
         if moved < 1e-4 and step > 12:
             break
-    return _State(matrix, kappa, totals, evidence)
+    labels = totals + weight * posterior.transpose(1, 2) @ told
+    return _State(matrix, kappa, totals, labels, evidence)
 
 
 def _dirichlet_evidence(totals: Tensor, prior: Tensor) -> Tensor:

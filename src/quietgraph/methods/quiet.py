@@ -10,8 +10,9 @@ from torch import Tensor, nn
 
 from quietgraph.classify.attention import centre_rows, mean_direction
 from quietgraph.classify.forward_logistic import fit_forward_logistic
-from quietgraph.classify.noise_matrix import estimate_channel
+from quietgraph.classify.noise_matrix import estimate_channel, symmetric_channel
 from quietgraph.classify.smoothing import (
+    adjusted_homophily,
     count_columns,
     is_heterophilous,
     leading_directions,
@@ -19,22 +20,26 @@ from quietgraph.classify.smoothing import (
     smooth_attributes,
     smooth_rows,
 )
+from quietgraph.data.splits import stratified_folds
 from quietgraph.embed.contrast import Contrast, train_contrast, usual_epochs
 from quietgraph.embed.encoder import Encoder
 from quietgraph.embed.sparse import propagate
-from quietgraph.embed.train import Schedule
+from quietgraph.embed.train import History, Schedule
 from quietgraph.graph import Graph
 from quietgraph.methods.base import Fitted, NodeClassifier, Observed
 from quietgraph.params import param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Labels, Scores
 
-# What the classifiers read beside the embeddings, by name of the space.
-SPACES: Final[dict[str, tuple[str, ...]]] = {"embedding": (), "smooth": ("smooth",), "own": ("own", "near")}
-_DIRECTIONS = 256  # of attributes that are kept
+# What the classifiers read beside the embeddings, by name of the space: attributes around a node, and its own.
+SPACES: Final[dict[str, tuple[str, ...]]] = {"embedding": (), "around": ("around",), "own": ("around", "own")}
+_AROUND, _OWN = 256, 128  # directions of attributes around a node and of its own
 _BLOCK = 2**16  # rows that are answered at once
-_SINGLE = 200_000  # nodes above which one encoder is enough
+_LARGE = 200_000  # nodes above which one encoder is enough, and own attributes are not read
 _FOLDS = 5
+_SLIP = 0.02  # of labels that are taken as they are
+_CLEAR = 2.0  # standard errors by which a space must explain held-out labels better
+_TRUSTED = 0.2  # adjusted homophily from which neighbours are believed rather than own attributes
 Rows: TypeAlias = dict[str, list[Tensor]]  # matrices of one row per node, by name
 
 
@@ -42,40 +47,43 @@ class Views(nn.Module):
     """Rows of nodes that need no label: of encoders, and of attributes."""
 
     means: Tensor
-    attribute_mean: Tensor
-    directions: Tensor
 
-    def __init__(self, encoders: Sequence[Encoder], dim: int, *, columns: int, rank: int, mixed: bool) -> None:
+    def __init__(self, encoders: Sequence[Encoder], dim: int, *, columns: int, own: int, around: int) -> None:
         super().__init__()
-        self.encoders, self.columns, self.mixed = nn.ModuleList(encoders), columns, mixed
-        self.sizes = {"encoders": len(encoders), "columns": columns, "rank": rank, "mixed": mixed}
-        shapes = {"means": (len(encoders), dim), "attribute_mean": (columns,), "directions": (columns, rank)}
-        for name, shape in shapes.items():
-            self.register_buffer(name, torch.zeros(shape))
+        self.encoders, self.columns = nn.ModuleList(encoders), columns
+        self.sizes = {"encoders": len(encoders), "columns": columns, "own": own, "around": around}
+        self.register_buffer("means", torch.zeros(len(encoders), dim))
+        for name, rank in {"own": own, "around": around}.items():
+            self.register_buffer(f"{name}_mean", torch.zeros(columns if rank else 0))
+            self.register_buffer(f"{name}_directions", torch.zeros(columns if rank else 0, rank))
 
     @torch.no_grad()
     def survey(self, graph: Graph, *, seed: int) -> Rows:
         """Keep means and directions of the graph of fit; return its rows."""
-        found = [encoder(graph) for encoder in self.encoders]
-        self.means = torch.stack([mean_direction(one) for one in found])
-        attributes, draws = self._attributes(graph), torch_generator(seed, "attribute directions")
-        self.attribute_mean, self.directions = leading_directions(attributes, self.directions.shape[1], generator=draws)
-        return self._rows(graph, found, attributes)
+        found, draws = [encoder(graph) for encoder in self.encoders], torch_generator(seed, "attribute directions")
+        self.means, raw = torch.stack([mean_direction(one) for one in found]), self._attributes(graph)
+        for name, rows in raw.items():
+            mean, directions = leading_directions(rows, int(self.sizes[name]), generator=draws)
+            setattr(self, f"{name}_mean", mean)
+            setattr(self, f"{name}_directions", directions)
+        return self._rows(graph, found, raw)
 
     def forward(self, graph: Graph) -> Rows:
         """Return the rows of a graph by name."""
         return self._rows(graph, [encoder(graph) for encoder in self.encoders], self._attributes(graph))
 
-    def _attributes(self, graph: Graph) -> Tensor:
-        return own_attributes(graph, self.columns) if self.mixed else smooth_attributes(graph, self.columns)
+    def _attributes(self, graph: Graph) -> dict[str, Tensor]:
+        made = {"own": own_attributes, "around": smooth_attributes}
+        return {name: make(graph, self.columns) for name, make in made.items() if self.sizes[name]}
 
-    def _rows(self, graph: Graph, found: list[Embeddings], attributes: Tensor) -> Rows:
-        centred = [centre_rows(one, mean) for one, mean in zip(found, self.means, strict=True)]
-        projected = F.normalize((attributes - self.attribute_mean) @ self.directions, dim=1)
-        if not self.mixed:
-            return {"embedding": centred, "smooth": [projected]}
-        near = F.normalize(propagate(graph.adjacency, projected), dim=1)
-        return {"embedding": centred, "own": [projected], "near": [near]}
+    def _rows(self, graph: Graph, found: list[Embeddings], raw: dict[str, Tensor]) -> Rows:
+        rows = {"embedding": [centre_rows(one, mean) for one, mean in zip(found, self.means, strict=True)]}
+        for name, values in raw.items():
+            mean, directions = self.get_buffer(f"{name}_mean"), self.get_buffer(f"{name}_directions")
+            rows[name] = [F.normalize((values - mean) @ directions, dim=1)]
+        if "around" not in rows:  # averages that hold the node itself would hide that its neighbours differ
+            rows["around"] = [F.normalize(propagate(graph.adjacency, rows["own"][0]), dim=1)]
+        return rows
 
 
 class QuietNetwork(nn.Module):
@@ -112,46 +120,89 @@ class QuietNetwork(nn.Module):
         return total.clamp_min(1e-12).log()
 
 
-def features(rows: Rows, space: str, encoder: int, nodes: Tensor) -> Tensor:
-    """Return what the classifier of an encoder reads of some nodes [nodes, width]."""
+def features(rows: Rows, space: str, encoder: int, nodes: Tensor | slice = slice(None)) -> Tensor:
+    """Return what the classifier of an encoder reads of nodes [nodes, width]."""
     return torch.cat([rows["embedding"][encoder][nodes], *(rows[name][0][nodes] for name in SPACES[space])], dim=1)
 
 
-def learn(views: Views, rows: Rows, clustered: list[Tensor], observed: Observed, *, seed: int) -> Fitted:
+def learn(graph: Graph, views: Views, rows: Rows, clustered: list[Tensor], observed: Observed, *, seed: int) -> Fitted:
     """Return what the labels teach: noise matrix, space and classifiers. Other labels repeat this alone.
 
     Args:
-        views: Of the graph.
-        rows: Its rows by name.
+        graph: Of fit.
+        views: Whose rows they are.
+        rows: Of the graph, by name.
         clustered: Unit rows in each of which labelled nodes are clustered [nodes, dim].
         observed: The labels; those of validation nodes teach as well.
         seed: Of clusterings, starts and folds.
     """
     nodes = (observed.train | observed.validation).nonzero().squeeze(1)
     labels, classes = observed.at(nodes).to(torch.device("cpu")), observed.num_classes
+    seen = {name: [one[nodes].cpu() for one in each] for name, each in rows.items()}
     certain = torch.zeros_like(labels.train) if labels.verified is None else labels.verified
     once = F.one_hot(labels.codes, classes).double()
-    reads = once if labels.weights is None else once * labels.weights[:, None]
-    parts = reads * ~certain[:, None], once * certain[:, None]
-    channel = estimate_channel(
-        [one[nodes].cpu() for one in clustered], *parts, generator=torch_generator(seed, "channel")
-    )
-    reading = torch.where(certain[:, None], once, channel.matrix[:, labels.codes].T)
-    space = "own" if views.mixed else "smooth"
-    fits = [
-        fit_forward_logistic(features(rows, space, encoder, nodes).cpu(), reading, weights=labels.weights)
-        for encoder in range(len(views.means))
-    ]
-    network = QuietNetwork(views, classes, space=space, width=len(fits[0][0])).to(nodes.device)
-    network.weight, network.bias = (torch.stack(list(each)) for each in zip(*fits, strict=True))
-    network.noise_matrix = channel.matrix.float()
+    counted = once if labels.weights is None else once * labels.weights[:, None]
+    parts, draws = (counted * ~certain[:, None], counted * certain[:, None]), torch_generator(seed, "channel")
+    channel = estimate_channel([one[nodes].cpu() for one in clustered], *parts, generator=draws)
+    reading = torch.where(certain[:, None], once, channel.matrix[:, labels.codes].T).float()
+    alike = adjusted_homophily(graph, observed.codes) >= _TRUSTED
+    space = choose_space(seen, labels, reading, homophilous=alike, seed=seed)
+    every = range(len(views.means))
+    fits = [fit_forward_logistic(features(seen, space, one), reading, weights=labels.weights) for one in every]
+    said = torch.stack([(features(seen, space, one) @ fits[one][0] + fits[one][1]).softmax(dim=1) for one in every])
+    order = channel.order(said.mean(dim=0).double(), counted.sum(dim=0), parts[1])
+    matrix = channel.matrix[order]
+    network = QuietNetwork(views, classes, space=space, width=len(fits[0][0]))
+    network.weight = torch.stack([weight[:, order] for weight, _ in fits])
+    network.bias, network.noise_matrix = torch.stack([bias[order] for _, bias in fits]), matrix.float()
+    network = network.to(nodes.device)
     scores = network.scores(rows)
-    notes = {"kappa": channel.kappa, "noise_rate": noise_rate(scores[nodes].cpu(), labels.codes, channel.matrix)}
+    notes = {
+        "kappa": channel.kappa,
+        "noise_rate": noise_rate(scores[nodes].cpu(), labels.codes, matrix),
+        "space": float(list(SPACES).index(space)),
+    }
 
     def relearn(other: Observed) -> Fitted:
-        return learn(views, rows, clustered, other, seed=seed)
+        return learn(graph, views, rows, clustered, other, seed=seed)
 
     return Fitted(scores, torch.cat(rows["embedding"], dim=1), network, relearn, notes=notes)
+
+
+def choose_space(rows: Rows, labels: Observed, reading: Tensor, *, homophilous: bool, seed: int) -> str:
+    """Return the name of the space in which held-out labels are explained best, with due doubt of own attributes.
+
+    Own attributes also foretell the wrong labels that a rule made of them. So where they alone foretell labels better
+    than the embeddings do, though linked nodes share classes, no classifier reads attributes.
+
+    Args:
+        rows: Of the labelled nodes.
+        labels: Theirs.
+        reading: Probability of each label under each true class [nodes, classes].
+        homophilous: Whether linked nodes share classes.
+        seed: Of the folds.
+    """
+    if "own" not in rows:
+        return "around"
+    folds = stratified_folds(labels.codes, _FOLDS, generator=torch_generator(seed, "space"))
+
+    def explained(read: Tensor, how: Tensor) -> Tensor:
+        """Return the log probability of each label by the classifier that has not seen it [nodes]."""
+        said = torch.empty(len(read))
+        for fold in range(_FOLDS):
+            kept = folds != fold
+            counts = None if labels.weights is None else labels.weights[kept]
+            weight, bias = fit_forward_logistic(read[kept], how[kept], weights=counts)
+            said[~kept] = ((read[~kept] @ weight + bias).softmax(dim=1) * how[~kept]).sum(dim=1).clamp_min(1e-9).log()
+        return said
+
+    gain = explained(features(rows, "own", 0), reading) - explained(features(rows, "around", 0), reading)
+    if gain.mean() <= _CLEAR * gain.std() / len(gain) ** 0.5:
+        return "around"
+    plain = symmetric_channel(torch.tensor([_SLIP]), labels.num_classes)[0].float()[labels.codes]
+    if homophilous and explained(rows["own"][0], plain).mean() > explained(rows["embedding"][0], plain).mean():
+        return "embedding"
+    return "own"
 
 
 def noise_rate(scores: Scores, codes: Labels, matrix: Tensor) -> float:
@@ -186,16 +237,17 @@ class Quiet(NodeClassifier):
         return Views(made, self.dim, **sizes)
 
     def _fit(self, graph: Graph, observed: Observed) -> Fitted:
-        mixed, columns = is_heterophilous(graph, observed.codes), count_columns(graph)
-        sizes = {"columns": columns, "rank": min(_DIRECTIONS, columns, graph.num_nodes), "mixed": mixed}
-        sizes["encoders"] = self.encoders or (1 if graph.num_nodes > _SINGLE else 2)
+        mixed, large, columns = is_heterophilous(graph, observed.codes), graph.num_nodes > _LARGE, count_columns(graph)
+        most = min(columns, graph.num_nodes)
+        sizes = {"encoders": self.encoders or (1 if large else 2), "columns": columns}
+        sizes |= {"own": 0 if large and not mixed else min(_OWN, most), "around": 0 if mixed else min(_AROUND, most)}
         views, how = self._views(graph.num_features, **sizes).to(graph.device), Contrast().on(graph)
-        schedule, history = Schedule(self.epochs or usual_epochs(graph), 1e-3, 1e-5), []
+        schedule, history = Schedule(self.epochs or usual_epochs(graph), 1e-3, 1e-5), History()
         for number, encoder in enumerate(views.encoders):
             seed = self.seed + number
             history += train_contrast(graph, encoder, how, schedule, seed=seed, on_epoch=observed.on_epoch)
         rows = views.survey(graph, seed=self.seed)
+        around = [*rows["around"], *rows["own"]] if mixed else rows["around"]
         smooth = rows["embedding"] if mixed else [smooth_rows(graph, one) for one in rows["embedding"]]
-        clustered = [*smooth, *(one for name in rows if name != "embedding" for one in rows[name])]
-        fitted = learn(views, rows, clustered, observed, seed=self.seed)
+        fitted = learn(graph, views, rows, [*smooth, *around], observed, seed=self.seed)
         return replace(fitted, history=history)
