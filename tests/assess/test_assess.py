@@ -158,6 +158,8 @@ def test_labels_read_off_own_attributes_are_handled_with_care() -> None:
     assert found.verdict.level == "care"
     assert "attributes" in found.verdict.sentence
     assert found.noise.at_least
+    right = qg.assess(Smooth().fit(graph, np.where(np.arange(800) < 500, true, -1)))
+    assert not right.noise.at_least
 
 
 def test_folds_rename_classes_that_a_fit_has_shifted() -> None:

@@ -1,0 +1,93 @@
+"""What to ask next."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import quietgraph as qg
+from annotators.test_consensus import crowd
+from quietgraph.annotators.next_labels import choose_nodes, next_labels, next_labels_of_run
+from quietgraph.errors import InvalidParameterError, UnknownNameError, UnreadableFileError
+
+
+def choose_slow(doubt: np.ndarray, rows: np.ndarray, budget: int) -> list[int]:
+    unit = rows - rows.mean(axis=0)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    left, chosen = doubt.copy(), list[int]()
+    for _ in range(budget):
+        gains = {
+            i: sum(left[j] * (1 if i == j else max(unit[i] @ unit[j], 0) ** 16) for j in range(len(left)))
+            for i in range(len(left))
+            if i not in chosen
+        }
+        best = max(gains, key=gains.__getitem__)
+        chosen.append(best)
+        left = np.array(
+            [left[j] * (0 if j == best else 1 - max(unit[best] @ unit[j], 0) ** 16) for j in range(len(left))]
+        )
+    return chosen
+
+
+def test_the_choice_equals_its_definition() -> None:
+    draws = np.random.default_rng(0)
+    doubt, rows = draws.random(30), draws.normal(size=(30, 3))
+    nodes, gain = choose_nodes(doubt, rows, 5, price=np.ones(30), certain=np.zeros(30, dtype=bool))
+    assert nodes.tolist() == choose_slow(doubt, rows, 5)
+    assert (gain > 0).all()
+
+
+def test_certain_and_unaffordable_nodes_are_not_asked_about() -> None:
+    draws = np.random.default_rng(0)
+    price, certain = np.ones(10), np.zeros(10, dtype=bool)
+    price[:3], certain[3:6] = np.inf, True
+    nodes, _ = choose_nodes(draws.random(10), draws.normal(size=(10, 4)), 20, price=price, certain=certain)
+    assert sorted(nodes) == [6, 7, 8, 9]
+
+
+@pytest.fixture(scope="module")
+def result() -> object:
+    return qg.assess(qg.METHODS["gcn"](epochs=20).fit(crowd(nodes=300)[0]))
+
+
+def test_nodes_are_asked_of_good_annotators_who_have_not_answered(result) -> None:
+    table, given = next_labels(result, 20), result.data.annotations
+    done = {(node, given.names[who]) for node, who in zip(given.nodes, given.annotators, strict=True)}
+    assert not done & set(zip(table["node"], table["annotator"], strict=True))
+    assert "ada" in set(table["annotator"])
+    assert (table["label"] == "").all()
+    assert (table["suggested"] != table["second"]).all()
+
+
+def test_price_and_name_decide_who_is_asked(result) -> None:
+    assert set(next_labels(result, 5, annotator="eve")["annotator"]) == {"eve"}
+    dear = next_labels(result, 20, costs={"ada": 1000.0})
+    assert (dear["annotator"] == "ada").sum() < (next_labels(result, 20)["annotator"] == "ada").sum()
+
+
+def test_without_annotators_a_person_is_asked(result) -> None:
+    alone = replace(result, consensus=None)
+    assert set(next_labels(alone, 3)["annotator"]) == {"person"}
+
+
+def test_what_cannot_be_bought_is_refused(result) -> None:
+    with pytest.raises(InvalidParameterError, match="budget"):
+        next_labels(result, 0)
+    with pytest.raises(InvalidParameterError, match="above 0"):
+        next_labels(result, 1, costs={"ada": 0.0})
+    with pytest.raises(UnknownNameError, match="ada"):
+        next_labels(result, 1, costs={"adda": 1.0})
+
+
+def test_a_run_folder_is_enough(tmp_path, result) -> None:
+    with pytest.raises(UnreadableFileError, match="no folder of a run"):
+        next_labels_of_run(tmp_path, budget=3)
+    columns = {"id": result.data.ids, "predicted": "", "probability": 0.0}
+    table = pd.DataFrame(columns).join(pd.DataFrame(result.posterior, columns=result.classes))
+    table.to_csv(tmp_path / "predictions.csv", index=False)
+    np.save(tmp_path / "embeddings.npy", result.embeddings)
+    found = next_labels_of_run(tmp_path, budget=3)
+    expected = next_labels(replace(result, consensus=None), 3)
+    assert found["node"].astype(int).tolist() == expected["node"].tolist()
+    assert found["suggested"].tolist() == expected["suggested"].tolist()
