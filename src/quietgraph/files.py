@@ -3,7 +3,7 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,30 +18,37 @@ def write_file(target: str | Path, content: str | bytes) -> None:
             raise UnwritablePathError(f"{target} is a folder. Name a file.")
         new = scratch / "new"
         new.write_bytes(content.encode() if isinstance(content, str) else content)
-        os.replace(new, target)  # noqa: PTH105  (the name says what counts here)
+        os.replace(new, target)
 
 
 @contextmanager
-def write_folder(target: str | Path, *, marker: str) -> Iterator[Path]:
+def write_folder(
+    target: str | Path, *, marker: str, known: Collection[str] | None = None, earlier: str | None = None
+) -> Iterator[Path]:
     """Give a folder to fill, which takes the place of `target` after the block, whole or not at all.
 
     Args:
         target: A new or empty folder, or one that may be replaced.
         marker: Name of a file that a folder holds that may be replaced.
+        known: Names of the files that may be in it; any without it.
+        earlier: Name in the new folder under which the replaced one is kept; removed without it.
     """
     target = Path(target)
     with _explained(target), _hidden_folder(target) as scratch:
-        if target.exists() and not (target.is_dir() and ((target / marker).exists() or not any(target.iterdir()))):
-            raise UnwritablePathError(f"{target} holds other files. Choose an empty or new folder.")
-        new, old = scratch / "new", scratch / "old"
+        found = {path.name for path in target.iterdir()} if target.exists() else set()  # of a file it is an error
+        other = sorted(found - {*known} if known and marker in found else found if marker not in found else ())
+        if other:
+            raise UnwritablePathError(f"{target} holds other files ({other[0]}). Choose an empty or new folder.")
+        new = scratch / "new"
+        old = scratch / "old" if earlier is None else new / earlier
         new.mkdir()
         yield new
         if target.exists():
             target.rename(old)
         try:
             new.rename(target)
-        except OSError:
-            if old.exists():
+        except BaseException:
+            if old.exists() and not target.exists():
                 old.rename(target)
             raise
 

@@ -89,8 +89,8 @@ class Data:
     def annotate(self, answers: Any) -> Self:
         """Return it with the answers of several annotators; the codes of their nodes are a majority vote.
 
-        Labels of one's own count as the answers of an annotator `observed`. Labels of a benchmark dataset are true ones,
-        so the answers take their place; those on test nodes are not used.
+        Labels of one's own count as the answers of an annotator `observed`. Labels of a benchmark dataset are true
+        ones, so the answers take their place; those on test nodes are not used.
 
         Args:
             answers: What `read_annotations` takes.
@@ -147,8 +147,8 @@ class Data:
             elif one.label:
                 codes[place] = known[one.label]
             decided[place] = one.decision in VERIFYING
-            if one.observed and not self.verified[place]:
-                before[place] = known.get(one.observed, UNKNOWN)
+            if one.given and not self.verified[place]:
+                before[place] = known.get(one.given, UNKNOWN)
         changed = codes != self.codes
         if (changed & ~self.known & self.split.test).any():
             raise InvalidLabelsError(

@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from quietgraph.errors import UnreadableFileError
 from quietgraph.graph.io.tables import id_keys, open_database, open_table
@@ -21,8 +22,9 @@ DECISIONS_FILE: Final = "decisions.sqlite"
 VERIFIED_FILE: Final = "verified.csv"
 CORRECTED_COLUMN: Final = "quietgraph_label"  # of nodes_corrected.csv: the label that holds, where it is another one
 _NODE_NAMES: Final = ("node", "id", "node_id")
+_USED: Final = ("decision", "label", "suggested", "by", "when", "observed", "given")
 _TABLE: Final = """CREATE TABLE IF NOT EXISTS decisions (number INTEGER PRIMARY KEY, node TEXT NOT NULL,
-    decision TEXT NOT NULL, label TEXT NOT NULL, by TEXT NOT NULL, "when" TEXT NOT NULL, observed TEXT NOT NULL)"""
+    decision TEXT NOT NULL, label TEXT NOT NULL, by TEXT NOT NULL, "when" TEXT NOT NULL, given TEXT NOT NULL)"""
 
 
 @dataclass(frozen=True)
@@ -31,12 +33,12 @@ class Decision:
 
     Attributes:
         node: Its id as text.
-        decision: `accept` the suggested label, `keep` the observed one, `other` label, `drop` the label, or `unsure`,
+        decision: `accept` the suggested label, `keep` the given one, `other` label, `drop` the label, or `unsure`,
             which changes nothing; '' takes an earlier one back.
         label: The label that holds from now on; '' where it is dropped or open, and for `keep` where nobody wrote it.
         by: Who decided.
         when: The time, ISO 8601.
-        observed: The label that was decided about; '' where there was none.
+        given: The label that was decided about; '' where there was none.
     """
 
     node: str
@@ -44,7 +46,7 @@ class Decision:
     label: str = ""
     by: str = ""
     when: str = ""
-    observed: str = ""
+    given: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,94 +98,93 @@ def _read_table(path: Path) -> Decisions:
     with open_database() as db:
         table = open_table(db, "decisions", path)
         names = {name.strip().lower(): name for name in reversed(table.names)}
+        if (
+            CORRECTED_COLUMN in names
+        ):  # the user's own table: its first column may be called anything, its labels are old
+            usual = {name: names[name] for name in _NODE_NAMES if name in names} or {"node": table.names[0]}
+            names = {"label": names[CORRECTED_COLUMN], **usual}
         node = next((names[name] for name in _NODE_NAMES if name in names), None)
-        own = CORRECTED_COLUMN in names
-        if node is None and own:
-            node = table.names[0]
-        if node is None or not {"label", "decision", CORRECTED_COLUMN} & {*names}:
+        if node is None or not {"label", "decision"} & {*names} or not {"label", "suggested"} & {*names}:
             raise UnreadableFileError(
-                f"{path} must have a column node and a column label or decision, got {', '.join(table.names)}."
+                f"{path} must have a column node, and a column label or decision (beside suggested), got "
+                f"{', '.join(table.names)}. Edit the suspects.csv of a fit."
             )
-        if "decision" in names and not {"suggested", "label", CORRECTED_COLUMN} & {*names}:
-            raise UnreadableFileError(
-                f"{path} has decisions but no column suggested that they could accept. Edit the suspects.csv of a fit, or "
-                "name the labels in a column label."
-            )
-        used = ("decision", "label", "suggested", "by", "when", "observed", "given")
-        columns = {name: names[name] for name in used if name in names and not (own and name == "label")}
-        columns |= {"label": names[CORRECTED_COLUMN]} if own else {}
-        table.fill([*dict.fromkeys([node, *columns.values()])], raw=table.names)
-        cells = {name: table.arrays(f"SELECT {table.column(title)}::VARCHAR AS v FROM {{table}} ORDER BY _row")[0]
-                 for name, title in {"node": node, **columns}.items()}  # fmt: skip
-    found = dict[str, Decision]()
-    for row, key in enumerate(id_keys(cells["node"])):
-        texts = {name: "" if values[row] is None else str(values[row]) for name, values in cells.items()}
-        decided = _decided(key, texts, f"{path} {table.place(row) if len(found) < 0 else f'row {row + 1}'}")
-        if decided is None:
-            continue
-        if (known := found.setdefault(key, decided)) != decided:
-            raise UnreadableFileError(
-                f"{path} row {row + 1} decides on the node '{key}' a second time, '{decided.label or decided.decision}' after "
-                f"'{known.label or known.decision}'. Keep one row per node."
-            )
+        columns = {"node": node, **{name: names[name] for name in _USED if name in names}}
+        table.fill([*dict.fromkeys(columns.values())])
+        chosen = ", ".join(f"coalesce({table.column(name)}::VARCHAR, '')" for name in columns.values())
+        found = dict[str, Decision]()
+        for row, cells in enumerate(table.all(f"SELECT {chosen} FROM {{table}} ORDER BY _row")):
+            key = id_keys(cells[:1])[0]
+            decided = _decided(key, dict(zip(columns, cells, strict=True)), table.where)
+            if decided is not None and found.setdefault(key, decided) != decided:
+                raise UnreadableFileError(
+                    f"{path} {table.place(row)} decides on the node '{key}' a second time, "
+                    f"'{decided.label or decided.decision}' after '{found[key].label or found[key].decision}'. Keep one."
+                )
     return Decisions(path.name, found)
 
 
 def _decided(node: str, cells: Mapping[str, str], where: str) -> Decision | None:
     """Return what a row decides; None where it decides nothing."""
-    decision, label = cells.get("decision", "").strip().lower(), cells.get("label", "")
-    observed, suggested = cells.get("observed") or cells.get("given", ""), cells.get("suggested", "")
-    signed = (cells.get("by", ""), cells.get("when", ""), observed)
+    decision, label = cells.get("decision", "").lower(), cells.get("label", "")
+    given = cells.get("given") or cells.get("observed", "")
+    meant = {"accept": cells.get("suggested", ""), "keep": given}.get(decision, "")
     if decision and decision not in DECISIONS:
         raise UnreadableFileError(
-            f"{where} has the decision '{decision}'; it must be one of {', '.join(DECISIONS)}. Put a label of your own in a "
-            "column label."
+            f"{where}: the decision on '{node}' is '{decision}'; it must be one of {', '.join(DECISIONS)}. Put a label of "
+            "your own in a column label."
         )
-    meant = {"accept": suggested, "keep": observed, "drop": "", "unsure": ""}.get(decision, label)
-    if label and decision and label != meant and (meant or decision not in VERIFYING):
+    if label and decision != "other" and decision and label != meant and (meant or decision not in VERIFYING):
         raise UnreadableFileError(
-            f"{where} says {decision} and gives the label '{label}', too. Empty one of the two cells."
+            f"{where}: '{node}' has '{decision}' and the label '{label}', too. Empty one of them."
         )
     if decision in {"accept", "other"} and not (label or meant):
-        raise UnreadableFileError(f"{where} decides on a label that is not there. Fill in the cell label.")
-    if label:
-        return Decision(node, decision or "other", label, *signed)
-    return Decision(node, decision, meant, *signed) if decision else None
+        raise UnreadableFileError(f"{where}: '{node}' has '{decision}' and no label. Fill in the cell label.")
+    if not (decision or label):
+        return None
+    kept = (cells.get("by", ""), cells.get("when", ""), given)
+    return Decision(node, decision or "other", label or meant, *kept)
 
 
 def _read_review(path: Path) -> Decisions:
-    """Return each node's last decision; two people who decided differently are refused."""
-    last = dict[str, dict[str, Decision]]()
+    """Return what people decided together in a review; nodes on which they disagree are left out."""
+    merged = merge(one for _, one in decisions_after(path))
+    return Decisions(path.name, {node: one for node, one in merged.items() if one is not None})
+
+
+def decisions_after(path: Path, last: int = 0) -> list[tuple[int, Decision]]:
+    """Return the decisions of a review with a number above `last`, in the order they were made."""
+    query = 'SELECT number, node, decision, label, by, "when", given FROM decisions WHERE number > ? ORDER BY number'
     try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
-            rows = db.execute(
-                'SELECT node, decision, label, by, "when", observed FROM decisions ORDER BY number'
-            ).fetchall()
+        with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True, timeout=30)) as db:
+            return [(number, Decision(*cells)) for number, *cells in db.execute(query, (last,)).fetchall()]
     except sqlite3.Error as error:
         raise UnreadableFileError(
             f"{path} is no readable file of decisions ({error}). Restore it from a copy."
         ) from error
-    for row in rows:
-        one = Decision(*row)
+
+
+def merge(decisions: Iterable[Decision]) -> dict[str, Decision | None]:
+    """Return what people decided together by node, None where they disagree, which decides nothing.
+
+    The last decision of a person counts; who is unsure leaves it to the others.
+    """
+    last, found = dict[str, dict[str, Decision]](), dict[str, Decision | None]()
+    for one in decisions:
         last.setdefault(one.node, {}).pop(one.by, None)
         if one.decision:
             last[one.node][one.by] = one
-    found = {}
     for node, by_person in last.items():
         sure = [one for one in by_person.values() if one.decision != "unsure"] or [*by_person.values()]
-        if len({(one.label, one.decision == "drop") for one in sure}) > 1:
-            said = " and ".join(f"{one.by or 'somebody'}: {one.label or one.decision}" for one in sure)
-            raise UnreadableFileError(
-                f"{path}: people decided differently on the node '{node}' ({said}). Decide again in the review."
-            )
         if sure:
-            found[node] = sure[-1]
-    return Decisions(path.name, found)
+            agree = len({(one.label, one.decision == "drop") for one in sure}) == 1
+            found[node] = sure[-1] if agree else None
+    return found
 
 
 def add_decisions(path: Path, decisions: Iterable[Decision]) -> None:
     """Append decisions to the file of a review; when this returns, they outlive a crash."""
     with closing(sqlite3.connect(path, timeout=30)) as db, db:
         db.execute(_TABLE)
-        columns = 'node, decision, label, by, "when", observed'
+        columns = 'node, decision, label, by, "when", given'
         db.executemany(f"INSERT INTO decisions ({columns}) VALUES (?, ?, ?, ?, ?, ?)", map(astuple, decisions))

@@ -1,6 +1,7 @@
 """Labels and masks as callers give them: checked, as class codes."""
 
 import re
+import shlex
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -13,7 +14,13 @@ from quietgraph.errors import InvalidLabelsError
 from quietgraph.types import UNKNOWN, AnyArray, Labels, Mask
 
 _ALWAYS_FINE: Final = 20  # different labels that are classes, however few nodes have one
-_CODE: Final = re.compile(r"[+-]?0[0-9]")  # 007 is a name, not seven
+FEW_LABELS: Final = 5  # of a class, below which little can be learned of it
+_MAY_BE_UNKNOWN: Final = {
+    "?", "??", "???", "-", "--", "-1", "k.a.", "none", "tbd", "todo", "unknown", "unlabeled", "unlabelled", "undefined",
+    "unspecified", "unassigned", "uncategorized", "uncategorised", "pending", "missing", "no label", "not set",
+    "not available",
+}  # fmt: skip
+_NUMBER: Final = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})([.][0-9]*)?")  # 007 is a name, not seven
 
 
 def encode_labels(labels: object, num_nodes: int, *, classes_max: int | None = None) -> tuple[Labels, AnyArray]:
@@ -22,7 +29,7 @@ def encode_labels(labels: object, num_nodes: int, *, classes_max: int | None = N
     array = plain.to_numpy(dtype=object) if isinstance(plain, pd.Series) else np.asarray(plain, dtype=object)
     if array.ndim != 1 or len(array) != num_nodes:
         raise InvalidLabelsError(
-            f"labels must have one entry per node ({num_nodes}), got shape {array.shape}. Mark unlabelled nodes with -1."
+            f"labels must have one entry per node ({num_nodes}), got shape {array.shape}. Mark others with -1."
         )
     values = pd.Series(array)
     unknown = values.map(lambda one: one == "" if isinstance(one, str | bool | np.bool_) else one == UNKNOWN)
@@ -48,7 +55,7 @@ def class_codes(
     labelled, most = int((codes >= 0).sum()), classes_max or _ALWAYS_FINE
     if len({*classes}) > most and (classes_max is not None or 2 * len({*classes}) > labelled):
         raise InvalidLabelsError(
-            f"{where}: {len(classes)} different labels on {labelled} nodes are no classes. Name the column of the labels with "
+            f"{where}: {len(classes)} different labels on {labelled} nodes are no classes. Name the right column with "
             f"--column NAME=label, or allow so many with --classes-max {len(classes)}."
         )
     values, places = np.unique(np.array(classes), return_inverse=True)
@@ -58,27 +65,46 @@ def class_codes(
 def _plain(values: list[Any], where: str, *, texts: bool) -> list[Any]:
     """Return the values of classes as one type."""
     plain = [one.item() if isinstance(one, np.generic) else one for one in values]
-    if plain and texts and all(re.fullmatch(r"[+-]?[0-9]+([.][0-9]*)?", one) for one in plain):
-        if not any(_CODE.match(one) or len(one) > 18 for one in plain):
-            plain = [float(one) if "." in one else int(one) for one in plain]
+    if texts and all(_NUMBER.fullmatch(one) for one in plain):
+        plain = [float(one) if "." in one else int(one) for one in plain]
     broken = [one for one in plain if isinstance(one, float) and not one.is_integer()]
     if broken:
         raise InvalidLabelsError(
-            f"{where} must be classes, but there are fractions ({broken[0]:g}). Name another column, or turn numbers into "
-            "classes first."
+            f"{where} must be classes, but there are fractions ({broken[0]:g}). Turn numbers into classes first."
         )
     plain = [int(one) if isinstance(one, float) else one for one in plain]
     kinds = {type(one) for one in plain}
     if kinds - {int, bool, str}:
         raise InvalidLabelsError(
-            f"{where} must be whole numbers, True and False, or texts, one per node, got {min(k.__name__ for k in kinds)}. "
-            "Convert them with astype(str)."
+            f"{where} must be whole numbers, True and False, or texts, got {min(k.__name__ for k in kinds)}. Convert them "
+            "with astype(str)."
         )
     if len(kinds) > 1:
         raise InvalidLabelsError(
             f"{where} must be all numbers or all texts, got a mixture. Convert them with astype(str)."
         )
     return plain
+
+
+def no_labels(num_nodes: int) -> tuple[Labels, AnyArray]:
+    """Return the codes of unknown labels, and no classes."""
+    return torch.full((num_nodes,), UNKNOWN), np.empty(0, dtype=object)
+
+
+def class_notes(codes: Labels, classes: AnyArray) -> list[str]:
+    """Return notes on classes that may mean unknown, and on those with too few labels."""
+    counts = torch.bincount(codes[codes >= 0], minlength=len(classes)).tolist()
+    named = dict(zip(map(str, classes), counts, strict=True))
+    notes = [
+        f"{count:,} labels are {name!r}, a class like any other here; if it means that the label is unknown, add "
+        f"--missing {shlex.quote(name)}"
+        for name, count in named.items()
+        if name.strip().lower() in _MAY_BE_UNKNOWN
+    ]
+    rare = [name for name, count in named.items() if count < FEW_LABELS]
+    shown = ", ".join(rare[:5]) + (", ..." if len(rare) > 5 else "")
+    few = f"{len(rare)} of {len(named)} classes have fewer than {FEW_LABELS} labels ({shown})"
+    return [*notes, f"{few}: little can be learned of them"] if rare else notes
 
 
 def labels_of_pyg(data: Any) -> tuple[Tensor, Mask | None]:

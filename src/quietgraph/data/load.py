@@ -183,16 +183,16 @@ def _without_labels(data: Data, source: Any) -> str:
         if isinstance(source, str | Path) and Path(source).stem == "nodes":
             return f"{source} is a table of nodes without edges. Name the folder of both: {Path(source).parent}."
         return (
-            f"{data.name} has edges alone, and so no labels. Give a table of nodes that has them (--nodes FILE), or labels of "
-            "some nodes as a table node,label (--annotations FILE)."
+            f"{data.name} has edges alone, and so no labels. Give a table of nodes that has them (--nodes FILE), or answers "
+            "of annotators (--annotations FILE)."
         )
     if read is not None and read.columns is not None and read.columns.label is not None:
-        return f"no node of {data.name} has a label in the column {read.columns.label}. Give labels to some nodes of each class."
+        return f"no node of {data.name} has a {read.columns.label}. Give labels to some nodes of each class."
     categories = [one.name for one in read.columns.features if one.kind == "category"] if read and read.columns else []
     example = f", perhaps --column '{categories[-1]}=label'" if categories else ""
     return (
-        f"{data.name} has no labels: nothing in it is called {', '.join(LABEL_NAMES)}. Name the column that holds them with "
-        f"--column NAME=label (columns= in Python){example}."
+        f"{data.name} has no labels: nothing in it is called {', '.join(LABEL_NAMES)}. Name the column that holds them "
+        f"with --column NAME=label (columns= in Python){example}."
     )
 
 
@@ -221,7 +221,7 @@ def load_like_with_ids(source: Source | None, graph: Any, tables: Mapping[str, A
             return new.graph, new.ids
         if new.source.edges is None and new.source.file is None:
             raise InvalidGraphError(
-                f"{new.name} was converted with other columns than those of the fit. Give the tables that it was made from."
+                f"{new.name} was converted with other columns than those of the fit. Give the tables it was made from."
             )
         new = new.source
     if source is None or columns is None:

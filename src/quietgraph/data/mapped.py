@@ -13,16 +13,18 @@ import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from quietgraph.data.data import Data
-from quietgraph.data.tables import Source
 from quietgraph.data.splits import Split
+from quietgraph.data.tables import Source
 from quietgraph.errors import UnreadableFileError
 from quietgraph.files import write_folder
 from quietgraph.graph import CSR, Graph
-from quietgraph.types import AnyArray
+from quietgraph.types import UNKNOWN, AnyArray
 
 _META: Final = "meta.json"
 _SPLIT: Final = ("train", "validation", "test")
 _CSR: Final = ("row_pointer", "columns", "weights")
+_ARRAYS: Final = (*_CSR, *(f"features_{name}" for name in _CSR), "features", "codes", "ids", *_SPLIT)
+_FILES: Final = {_META, *(f"{name}.npy" for name in _ARRAYS)}
 
 
 class _Meta(BaseModel):
@@ -58,12 +60,12 @@ def convert(source: Any, folder: str | Path, **options: Any) -> list[str]:
     from quietgraph.data.load import load
 
     read: Callable[..., Data] = source if callable(source) else lambda **more: load(source, **options, **more)
-    with write_folder(folder, marker=_META) as scratch:
+    with write_folder(folder, marker=_META, known=_FILES) as scratch:
 
         def allocate(name: str, shape: tuple[int, ...], kind: Any) -> AnyArray:
             if 0 in shape:  # nothing that could be mapped
                 return np.empty(shape, kind)
-            return np.lib.format.open_memmap(scratch / f"{name}.npy", "w+", kind, shape)
+            return np.lib.format.open_memmap(scratch / f"{name}.npy", "w+", kind, tuple(map(int, shape)))
 
         data = read(allocate=allocate)
         _write(data, scratch)
@@ -72,7 +74,7 @@ def convert(source: Any, folder: str | Path, **options: Any) -> list[str]:
 
 def save(data: Data, folder: str | Path) -> None:
     """Write data as a folder that `open_folder` maps into memory."""
-    with write_folder(folder, marker=_META) as scratch:
+    with write_folder(folder, marker=_META, known=_FILES) as scratch:
         _write(data, scratch)
 
 
@@ -112,16 +114,12 @@ def open_folder(folder: str | Path) -> Data:
         meta = _Meta.model_validate_json((folder / _META).read_text(encoding="utf-8"))
         size = meta.nodes
         adjacency = _csr(folder, "", (size, size))
-        features = (
-            _csr(folder, "features_", (size, meta.features))
-            if meta.is_sparse
-            else torch.from_numpy(_map(folder, "features", (size, meta.features)))
-        )
-        codes = torch.from_numpy(_map(folder, "codes", (size,)))
+        shape = (size, meta.features)
+        sparse = _csr(folder, "features_", shape) if meta.is_sparse else None
+        features = torch.from_numpy(_map(folder, "features", shape)) if sparse is None else sparse
+        codes = torch.from_numpy(_map(folder, "codes", (size,), largest=len(meta.classes), least=UNKNOWN))
         split = Split(*(torch.from_numpy(_map(folder, name, (size,))) for name in _SPLIT))
         ids = _map(folder, "ids", (size,))
-        if size and not -1 <= int(codes.min()) <= int(codes.max()) < len(meta.classes):
-            raise ValueError("codes.npy holds codes of no class")
     except (OSError, ValueError, ValidationError, EOFError) as error:
         raise UnreadableFileError(
             f"{folder} is missing a part or damaged: {str(error).splitlines()[0]}. Convert the graph again."
@@ -134,20 +132,20 @@ def open_folder(folder: str | Path) -> Data:
     )
 
 
-def _map(folder: Path, name: str, shape: tuple[int, ...]) -> AnyArray:
+def _map(folder: Path, name: str, shape: tuple[int, ...], *, largest: int | None = None, least: int = 0) -> AnyArray:
     # Copy on write: torch wants writable memory, and the file must never change.
     found = np.load(folder / f"{name}.npy", mmap_mode="c" if np.prod(shape) else None, allow_pickle=False)
     if found.shape != shape:
         raise ValueError(f"{name}.npy does not hold {shape}, but {found.shape}")
+    if largest is not None and found.size and not least <= found.min() <= found.max() < largest:
+        raise ValueError(f"{name}.npy points outside of {largest:,}")
     return found
 
 
 def _csr(folder: Path, start: str, shape: tuple[int, int]) -> CSR:
     pointer = _map(folder, f"{start}row_pointer", (shape[0] + 1,))
-    entries = (int(pointer[-1]),)
-    columns, values = _map(folder, f"{start}columns", entries), _map(folder, f"{start}weights", entries)
     if pointer[0] != 0 or (pointer[1:] < pointer[:-1]).any():
         raise ValueError(f"{start}row_pointer.npy does not rise")
-    if entries[0] and not 0 <= columns.min() <= columns.max() < shape[1]:
-        raise ValueError(f"{start}columns.npy points outside of {shape[1]:,} columns")
+    columns = _map(folder, f"{start}columns", (int(pointer[-1]),), largest=shape[1])
+    values = _map(folder, f"{start}weights", columns.shape)
     return CSR(*map(torch.from_numpy, (pointer, columns, values)), shape)

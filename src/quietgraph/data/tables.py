@@ -1,6 +1,5 @@
 """Own tables and arrays as a graph with labels: which column is what, and what was understood."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,31 +10,25 @@ import pandas as pd
 import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from quietgraph.data.labels import class_codes, encode_labels, enumerate_words
+from quietgraph.data.labels import class_codes, class_notes, encode_labels, enumerate_words, no_labels
 from quietgraph.errors import InvalidGraphError, InvalidParameterError, UnknownNameError, UnreadableFileError
 from quietgraph.graph import Graph
 from quietgraph.graph.io.arrays import read_arrays
 from quietgraph.graph.io.columns import Column, check_columns, learn_columns
-from quietgraph.graph.io.edges import fill_edges, ids_of_edges, pick_ends, read_edges
+from quietgraph.graph.io.edges import fill_edges, ids_of_edges, make_ids, pick_ends, read_edges
 from quietgraph.graph.io.encode import Allocate, encode
-from quietgraph.graph.io.structure import choose_landmarks, structural_features
-from quietgraph.graph.io.tables import ID, MISSING, Table, id_keys, open_database, open_table, quoted
-from quietgraph.graph.sparse import CSR
-from quietgraph.types import UNKNOWN, AnyArray, BoolArray, Labels
+from quietgraph.graph.io.structure import features_of_structure
+from quietgraph.graph.io.tables import MISSING, Table, id_keys, open_database, open_table, quoted
+from quietgraph.types import AnyArray, BoolArray, Labels
 
 KINDS: Final = ("label", "id", "weight", "number", "date", "category", "text", "vector", "ignore")
 ID_NAMES: Final = ("id", "node", "node_id")
 LABEL_NAMES: Final = ("label", "class", "y", "target")
 OURS: Final = "quietgraph_"  # columns of this beginning were written by us: no features
-_BOUNDED: Final = "500MB"  # memory of the database where arrays go to files
+_BOUNDED: Final = "300MB"  # memory of the database where arrays go to files
 _STRUCTURE: Final = "none given, so the structure: log degree, PageRank, walks to {} landmarks"
-_FEW_LABELS: Final = 5  # of a class, below which little can be learned of it
-_COPY: Final = 0.97  # share of the labels that a column must predict to be called a copy
-_MAY_BE_UNKNOWN: Final = {
-    "?", "??", "???", "-", "--", "-1", "k.a.", "none", "tbd", "todo", "unknown", "unlabeled", "unlabelled", "undefined",
-    "unspecified", "unassigned", "uncategorized", "uncategorised", "pending", "missing", "no label", "not set",
-    "not available",
-}  # fmt: skip
+_ENOUGH: Final = 10  # labelled nodes to decide by whether a column is a copy of the labels
+_COPY: Final = 0.97  # share of the labels that such a column predicts
 
 
 class Columns(BaseModel):
@@ -133,75 +126,77 @@ class Source:
         if self.edges is None:
             raise InvalidParameterError("a graph needs edges: give a folder or file, or nodes and edges.")
         with open_database("70%" if allocate is None else _BOUNDED) as db:
-            edges = open_table(db, "edges", self.edges)
-            if self.nodes is None:
-                return _read_edges_alone(self, edges, columns, make)
-            return _read_tables(self, open_table(db, "nodes", self.nodes), edges, columns, make)
+            nodes = None if self.nodes is None else open_table(db, "nodes", self.nodes)
+            return _read_tables(self, nodes, open_table(db, "edges", self.edges), columns, make)
 
 
-def _read_tables(source: Source, nodes: Table, edges: Table, columns: Columns | None, allocate: Allocate) -> Read:
-    kinds = _checked_kinds(source, nodes.names, edges)
-    words = (*MISSING, *source.missing)
-    id_name = columns.id if columns and columns.id in nodes.names else _pick_id(nodes.names, kinds)
-    label = _pick_label(nodes.names, kinds) if columns is None else None
-    used = [one.name for one in columns.features if one.name in nodes.names] if columns else [
-        name
-        for name in nodes.names
-        if name not in {id_name, label, ""} and kinds.get(name) != "ignore" and (name in kinds or not name.startswith(OURS))
-    ]  # fmt: skip
-    nodes.fill([*dict.fromkeys([id_name, *([label] if label else []), *used])], raw=(id_name, label), missing=words)
-    ids = _ids(nodes, id_name)
-    codes, classes, notes = _labels(nodes, label, words, source.classes_max)
-    ends = pick_ends(edges, _weight(kinds, columns, edges))
-    fill_edges(edges, ends)
-    adjacency, edge_notes = read_edges(edges, ends, nodes.rows, allocate, drop_dangling=source.drop_dangling)
-    if columns is None:
-        learned, empty = learn_columns(nodes, used, kinds)
-        notes = [*(["the column without a name is ignored"] if "" in nodes.names else []), *empty, *notes]
-        notes += _copies(nodes, learned, label, codes, words)
-        facts = {"id": id_name, "label": label, "weight": _weight(kinds, None, edges), "missing": source.missing}
-        columns = Columns(kind="columns" if learned else "structure", features=tuple(learned), **facts)
-    if columns.kind == "matrix":
-        raise UnreadableFileError(
-            f"the model was fitted on a matrix of features, and {nodes.where} has none. Give .npz or .pt."
-        )
-    if columns.kind == "structure":
-        keys = nodes.arrays("SELECT key FROM ids ORDER BY code")[0]
-        features, columns = _structure(adjacency, keys, columns)
-        words_of = [_STRUCTURE.format(len(columns.landmarks))]
+def _read_tables(source: Source, nodes: Table | None, edges: Table, known: Columns | None, allocate: Allocate) -> Read:
+    """Return the graph of two tables, or of all ids in a table of edges."""
+    kinds, words = _checked_kinds(source, [] if nodes is None else nodes.names, edges), (*MISSING, *source.missing)
+    weight = next((name for name, kind in kinds.items() if kind == "weight"), known.weight if known else None)
+    ends, notes = pick_ends(edges, weight), list[str]()
+    columns = known or Columns(kind="structure", weight=weight, missing=source.missing)
+    if nodes is None:
+        fill_edges(edges, ends)
+        count = ids_of_edges(edges, ends)
+        codes, classes = no_labels(count)
     else:
-        notes += check_columns(nodes, columns.features)
-        features, words_of = encode(nodes, columns.features, allocate), [str(column) for column in columns.features]
-    sentences = (f"features: {enumerate_words(words_of)}", *edge_notes[:1], *edge_notes[1:], *notes)
-    return Read(
-        Graph(features, adjacency),
-        source.ids if source.ids is not None else ids,
-        columns,
-        codes,
-        classes,
-        None,
-        sentences,
-    )
-
-
-def _read_edges_alone(source: Source, edges: Table, columns: Columns | None, allocate: Allocate) -> Read:
-    """Return the graph of all ids in a table of edges, with features of its structure."""
-    kinds = _checked_kinds(source, [], edges)
-    ends = pick_ends(edges, _weight(kinds, columns, edges))
-    fill_edges(edges, ends)
-    ids_of_edges(edges, ends)
-    keys = edges.arrays("SELECT key FROM ids ORDER BY code")[0]
-    if not len(keys):
-        raise UnreadableFileError(f"{edges.where} has no rows. Put one edge in each.")
-    adjacency, notes = read_edges(edges, ends, len(keys), allocate, drop_dangling=False)
-    found = columns or Columns(kind="structure", weight=_weight(kinds, None, edges))
-    if found.kind != "structure":
+        columns, used = _fill_nodes(nodes, kinds, known, columns, words)
+        count = nodes.rows
+        codes, classes, notes = _labels(nodes, columns.label if known is None else None, words, source.classes_max)
+        fill_edges(edges, ends)
+    adjacency, edge_notes = read_edges(edges, ends, count, allocate, drop_dangling=source.drop_dangling)
+    if nodes is not None and known is None:
+        learned, empty = learn_columns(nodes, used, kinds)
+        kind: Literal["columns", "structure"] = "columns" if learned else "structure"
+        columns = columns.model_copy(update={"kind": kind, "features": tuple(learned)})
+        unnamed = ["the column without a name is ignored"] if "" in nodes.names else []
+        notes = [*unnamed, *empty, *notes, *_copies(nodes, columns, codes, words)]
+    if columns.kind == "structure":
+        keys = edges.arrays("SELECT key FROM ids ORDER BY code")[0]
+        features, landmarks = features_of_structure(adjacency, keys, columns.landmarks)
+        columns = columns.model_copy(update={"landmarks": landmarks})
+        made = _STRUCTURE.format(len(columns.landmarks))
+    elif nodes is None or columns.kind == "matrix":
         raise UnreadableFileError(
-            "the model was fitted with features of nodes, and these are edges alone. Give nodes, too."
+            f"the model was fitted with features of nodes that {edges.where} lacks. Give them, too."
         )
-    features, found = _structure(adjacency, keys, found)
-    words = f"features: {_STRUCTURE.format(len(found.landmarks))}"
-    return Read(Graph(features, adjacency), keys, found, *_no_labels(len(keys)), None, (words, *notes))
+    else:
+        notes = [*check_columns(nodes, columns.features), *notes]
+        features = encode(nodes, columns.features, allocate)
+        made = enumerate_words([str(column) for column in columns.features])
+    ids = source.ids
+    if ids is None:
+        given = (
+            "key FROM ids ORDER BY code"
+            if nodes is None
+            else f"{nodes.column(str(columns.id))} FROM nodes ORDER BY _row"
+        )
+        ids = edges.arrays(f"SELECT {given}")[0]
+    sentences = (f"features: {made}", *edge_notes, *notes)
+    return Read(Graph(features, adjacency), ids, columns, codes, classes, None, sentences)
+
+
+def _fill_nodes(
+    nodes: Table, kinds: Mapping[str, str], known: Columns | None, columns: Columns, words: Sequence[str]
+) -> tuple[Columns, list[str]]:
+    """Read ids, labels and the columns that become features; return which these are."""
+    free = [name for name in nodes.names if name not in kinds]
+    named = {kind: next((name for name in nodes.names if kinds.get(name) == kind), None) for kind in ("id", "label")}
+    usual = [name for name in free if name.lower() in ID_NAMES]
+    first = [*([columns.id] if columns.id in nodes.names else []), named["id"], *usual, *free, *nodes.names]
+    lower = {name.lower(): name for name in reversed(free)}
+    label = named["label"] or next((lower[name] for name in LABEL_NAMES if name in lower), None)
+    columns = columns.model_copy(update={"id": next(filter(None, first)), "label": label})
+    if known is not None:
+        label, used = None, [one.name for one in known.features if one.name in nodes.names]
+    else:
+        left = [name for name in nodes.names if name not in {columns.id, label, ""} and kinds.get(name) != "ignore"]
+        used = [name for name in left if name in kinds or not name.startswith(OURS)]
+    taken = [name for name in (columns.id, label) if name is not None]
+    nodes.fill([*taken, *(name for name in used if name not in taken)], raw=taken, missing=words)
+    make_ids(nodes, str(columns.id))
+    return columns, used
 
 
 def _read_arrays(source: Source, columns: Columns | None) -> Read:
@@ -217,7 +212,9 @@ def _read_arrays(source: Source, columns: Columns | None) -> Read:
     features = np.ones((len(keys), 1)) if found.features is None else found.features
     graph = Graph.from_arrays(features, found.edges, weights=found.weights)
     if found.features is None:
-        made, columns = _structure(graph.adjacency, np.array(keys, object), columns or Columns(kind="structure"))
+        known = columns or Columns(kind="structure")
+        made, landmarks = features_of_structure(graph.adjacency, np.array(keys, dtype=object), known.landmarks)
+        columns = known.model_copy(update={"landmarks": landmarks})
         graph, words = graph.with_features(made), _STRUCTURE.format(len(columns.landmarks))
     else:
         words, columns = f"a matrix of {graph.num_features:,} columns", columns or Columns(kind="matrix")
@@ -225,10 +222,10 @@ def _read_arrays(source: Source, columns: Columns | None) -> Read:
         raise UnreadableFileError(
             f"the model was fitted on other features than those of {source.file}. Give what it was fitted on."
         )
-    codes, classes = _no_labels(len(keys))
+    codes, classes = no_labels(len(keys))
     if found.labels is not None and not pd.isna(found.labels).all():
         codes, classes = encode_labels(found.labels, len(keys), classes_max=source.classes_max)
-    notes = (f"features: {words}", *graph.notes, *found.notes, *_class_notes(codes, classes))
+    notes = (f"features: {words}", *graph.notes, *found.notes, *class_notes(codes, classes))
     return Read(graph, found.ids, columns, codes, classes, found.validation, notes)
 
 
@@ -249,55 +246,12 @@ def _checked_kinds(source: Source, names: Sequence[str], edges: Table) -> dict[s
     return kinds
 
 
-def _pick_id(names: Sequence[str], kinds: Mapping[str, str]) -> str:
-    """Return the name of the id column: as the user says, a usual one, or the first."""
-    named = [name for name in names if kinds.get(name) == "id"]
-    free = [name for name in names if name not in kinds]
-    return [*named, *(name for name in free if name.lower() in ID_NAMES), *free, *names][0]
-
-
-def _pick_label(names: Sequence[str], kinds: Mapping[str, str]) -> str | None:
-    """Return the name of the label column: as the user says, or a usual one; None without."""
-    named = [name for name, kind in kinds.items() if kind == "label"]
-    usual = {name.lower(): name for name in names if name not in kinds}
-    return next(iter([*named, *(usual[name] for name in LABEL_NAMES if name in usual)]), None)
-
-
-def _weight(kinds: Mapping[str, str], columns: Columns | None, edges: Table) -> str | None:
-    named = next((name for name, kind in kinds.items() if kind == "weight"), columns.weight if columns else None)
-    return named if named in edges.names else None
-
-
-def _ids(nodes: Table, name: str) -> AnyArray:
-    """Make the table `ids` of the database; return the ids as the file has them."""
-    if not nodes.rows:
-        raise UnreadableFileError(f"{nodes.where} has no rows. Put one row per node in it.")
-    column = nodes.column(name)
-    nodes.all(f"CREATE TABLE ids AS SELECT {ID.format(column)} AS key, _row AS code FROM {{table}}")
-    missing, row = nodes.all("SELECT count(*), min(code) FROM ids WHERE key IS NULL")[0]
-    if missing:
-        raise UnreadableFileError(
-            f"{nodes.where} {nodes.place(row)} has no id ({missing} such rows). Give every node one."
-        )
-    twice = nodes.all("SELECT key, min(code), max(code) FROM ids GROUP BY key HAVING count(*) > 1 ORDER BY 3 LIMIT 1")
-    if twice:
-        raise UnreadableFileError(
-            f"{nodes.where} {nodes.place(twice[0][2])} has the id '{twice[0][0]}' again (first {nodes.place(twice[0][1])}). Keep one row "
-            "per node."
-        )
-    return nodes.arrays(f"SELECT {column} AS id FROM {{table}} ORDER BY _row")[0]
-
-
-def _no_labels(nodes: int) -> tuple[Labels, AnyArray]:
-    return torch.full((nodes,), UNKNOWN), np.empty(0, dtype=object)
-
-
 def _labels(
     nodes: Table, name: str | None, words: Sequence[str], classes_max: int | None
 ) -> tuple[Labels, AnyArray, list[str]]:
     """Return class codes, label values, and notes on words that mean unknown or might."""
     if name is None:
-        return *_no_labels(nodes.rows), []
+        return *no_labels(nodes.rows), []
     if nodes.types[name].endswith("]"):
         raise UnreadableFileError(
             f"{nodes.where}: several classes per node are not read. Give every node one class in {name}."
@@ -310,69 +264,30 @@ def _labels(
     ]
     cells = cells.mask(empty | cells.isna(), None)
     if cells.isna().all():
-        return *_no_labels(nodes.rows), notes
+        return *no_labels(nodes.rows), notes
     codes, classes = class_codes(
         cells, texts=nodes.is_text, classes_max=classes_max, where=f"{nodes.where}: column {name}"
     )
-    return codes, classes, [*notes, *_class_notes(codes, classes)]
+    return codes, classes, [*notes, *class_notes(codes, classes)]
 
 
-def _class_notes(codes: Labels, classes: AnyArray) -> list[str]:
-    """Return notes on classes that may mean unknown, and on those with too few labels."""
-    counts = dict(
-        zip(map(str, classes), torch.bincount(codes[codes >= 0], minlength=len(classes)).tolist(), strict=True)
-    )
-    notes = [
-        f"{count:,} labels are {name!r}, a class like any other here; if it means that the label is unknown, add "
-        f"--missing {shlex.quote(name)}"
-        for name, count in counts.items()
-        if name.strip().lower() in _MAY_BE_UNKNOWN
-    ]
-    rare = [name for name, count in counts.items() if count < _FEW_LABELS]
-    if not rare:
-        return notes
-    shown = ", ".join(rare[:5]) + (", ..." if len(rare) > 5 else "")
-    return [
-        *notes,
-        f"{len(rare)} of {len(counts)} classes have fewer than {_FEW_LABELS} labels ({shown}): little can be learned of them",
-    ]
-
-
-def _copies(nodes: Table, columns: Sequence[Column], label: str | None, codes: Labels, words: Sequence[str]) -> list[str]:
+def _copies(nodes: Table, columns: Columns, codes: Labels, words: Sequence[str]) -> list[str]:
     """Return notes on columns that alone predict nearly all labels."""
-    known, classes = int((codes >= 0).sum()), len(codes.unique())
-    if label is None or known < 2 * _FEW_LABELS:
+    known, classes, label = int((codes >= 0).sum()), len(codes.unique()), columns.label
+    if label is None or known < _ENOUGH:
         return []
     shares = codes[codes >= 0].bincount().sort(descending=True).values.cumsum(0) / known
     notes, given = [], f"{nodes.column(label)} NOT IN ({', '.join(map(quoted, words))})"
-    for one in columns:
+    for one in columns.features:
         most = one.width if one.kind == "category" else 2 if (one.kind, one.scale) == ("number", 1) else 2 * classes
         if one.kind in {"text", "vector"} or most > 2 * classes or shares[min(most, len(shares)) - 1] < _COPY:
             continue  # so few values cannot predict so many classes
         pairs = f"SELECT {nodes.column(one.name)} AS v, count(*) AS n FROM {{table}} WHERE {given} AND v IS NOT NULL"
         best = f"SELECT max(n) AS m, sum(n) AS t FROM ({pairs} GROUP BY v, {nodes.column(label)}) GROUP BY v"
         values, right, total = nodes.all(f"SELECT count(*), sum(m), sum(t) FROM ({best})")[0]
-        if values <= 2 * classes and total >= 2 * _FEW_LABELS and right >= _COPY * total:
+        if values <= 2 * classes and total >= _ENOUGH and right >= _COPY * total:
             notes.append(
                 f"column {one.name} alone predicts {right / total:.0%} of the labels: if it was made from {label}, leave it "
                 f"out with --column {one.name}=ignore"
             )
     return notes
-
-
-def _structure(adjacency: CSR, keys: AnyArray, columns: Columns) -> tuple[torch.Tensor, Columns]:
-    """Return features of the structure of a graph, and the landmarks that they are measured from."""
-    if not adjacency.num_entries:
-        raise InvalidGraphError(
-            f"the graph of {len(keys)} nodes has neither features nor edges, so there is nothing to learn from. Add one of them."
-        )
-    if not columns.landmarks:
-        columns = columns.model_copy(update={"landmarks": tuple(keys[choose_landmarks(adjacency)])})
-    places = pd.Index(keys).get_indexer(pd.Index(columns.landmarks))
-    linked = (places >= 0) & (adjacency.row_counts.numpy()[places] > 0)
-    if not linked.all():
-        raise UnreadableFileError(
-            f"the node '{columns.landmarks[int(np.argmin(linked))]}' must still be there with its edges: places in the graph are "
-            "measured from it. Give the grown graph, not the new part alone."
-        )
-    return torch.from_numpy(structural_features(adjacency, places)), columns

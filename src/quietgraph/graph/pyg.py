@@ -1,8 +1,8 @@
 """The arrays of a PyG `Data` or `HeteroData`, and in words what was made of it.
 
-Of a `HeteroData`, two nodes of the labelled type are joined where an edge leads from one to the other, or where both are
-joined to the same node of another type (weighted by one over the number of nodes that the other one joins). Features of
-other types are averaged over the neighbours of each node and appended.
+Of a `HeteroData`, two nodes of the labelled type are joined where an edge leads from one to the other, or where both
+are joined to the same node of another type (weighted by one over the number of nodes that the other one joins).
+Features of other types are averaged over the neighbours of each node and appended.
 """
 
 from collections.abc import Iterator

@@ -40,8 +40,8 @@ def read_arrays(path: Path) -> Arrays:
         arrays = _understood(found, str(path))
     except pickle.UnpicklingError as error:
         raise UnreadableFileError(
-            f"{path} holds more than tensors and PyG data, so loading it could run code, and it is refused. Save the Data "
-            "object itself, or a dict of x, edge_index and y."
+            f"{path} holds more than tensors and PyG data, so loading it could run code. Save the Data object itself, or a "
+            "dict of x, edge_index and y."
         ) from error
     except UnreadableFileError:
         raise

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -117,7 +118,9 @@ def learn_columns(table: Table, names: Sequence[str], kinds: Mapping[str, str]) 
 def number_of(table: Table, name: str) -> str:
     """Return a column of numbers in SQL, as most of them are written; NULL where a cell is none."""
     styles = list(STYLES) if table.types[name] == "VARCHAR" else ["plain"]
-    counts = table.all(f"SELECT {', '.join(f'count({number(table, name, style)})' for style in styles)} FROM {{table}}")[0]
+    counts = table.all(
+        f"SELECT {', '.join(f'count({number(table, name, style)})' for style in styles)} FROM {{table}}"
+    )[0]
     return number(table, name, styles[counts.index(max(counts))])
 
 
@@ -127,7 +130,7 @@ def ask(
     """Yield the aggregates that are asked of each column, many columns in one query."""
     for start in range(0, len(names), AT_ONCE):
         asked = {name: question(name) for name in names[start : start + AT_ONCE]}
-        row = iter(table.all(f"SELECT {', '.join(sum(map(list, asked.values()), []))} FROM {{table}}")[0])
+        row = iter(table.all(f"SELECT {', '.join(chain.from_iterable(asked.values()))} FROM {{table}}")[0])
         yield from ((name, [next(row) for _ in one]) for name, one in asked.items())
 
 
@@ -144,7 +147,8 @@ def _find_styles(table: Table, present: Mapping[str, int], kinds: Mapping[str, s
         for name, counts in ask(table, left, lambda one: [f"count({number(table, one, style)})" for style in tried]):  # noqa: B023
             fits[name] |= dict(zip(tried, counts, strict=True))
             if tried != ["plain"] or table.is_text or name in kinds:  # else texts of digits are meant as texts
-                styles |= {name: style for style in reversed(tried) if fits[name][style] == present[name]}
+                fitting = [style for style in tried if fits[name][style] == present[name]]
+                styles |= {name: fitting[0]} if fitting else {}
     for name, found in fits.items():
         best = max(found, key=found.__getitem__)
         if name in styles or (found[best] == present[name] and not table.is_text):
@@ -213,6 +217,7 @@ def _text_column(table: Table, name: str, present: int, wanted: str | None) -> C
 
 
 def as_text(table: Table, name: str) -> str:
+    """Return a cell as text in SQL."""
     column = table.column(name)
     return column if table.types[name] == "VARCHAR" else ID.format(column)
 

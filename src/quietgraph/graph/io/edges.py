@@ -43,17 +43,37 @@ def fill_edges(table: Table, ends: Ends) -> None:
     table.fill([one for one in ends if one is not None], raw=ends[:2])
 
 
-def ids_of_edges(table: Table, ends: Ends) -> None:
-    """Make a table of all ids in the order in which they first appear, row by row."""
+def make_ids(nodes: Table, name: str) -> None:
+    """Make the table `ids` of the database: each node's id as text; missing or repeated ones are refused."""
+    if not nodes.rows:
+        raise UnreadableFileError(f"{nodes.where} has no rows. Put one row per node in it.")
+    nodes.all(f"CREATE TABLE ids AS SELECT {ID.format(nodes.column(name))} AS key, _row AS code FROM {{table}}")
+    lost, row = nodes.all("SELECT count(*), min(code) FROM ids WHERE key IS NULL")[0]
+    if lost:
+        raise UnreadableFileError(
+            f"{nodes.where} {nodes.place(row)} has no id ({lost} such rows). Give every node one."
+        )
+    again = "SELECT key, min(code), max(code) AS last FROM ids GROUP BY key HAVING count(*) > 1 ORDER BY last LIMIT 1"
+    for key, first, last in nodes.all(again):
+        raise UnreadableFileError(
+            f"{nodes.where} {nodes.place(last)} has the id '{key}' again (first {nodes.place(first)}). Keep one row per "
+            "node."
+        )
+
+
+def ids_of_edges(table: Table, ends: Ends) -> int:
+    """Make the same of all ids in a table of edges, in the order in which they appear; return how many there are."""
     first, second = (ID.format(table.column(end)) for end in ends[:2])
-    lost = table.all(f"SELECT min(_row) FROM {{table}} WHERE {first} IS NULL OR {second} IS NULL")[0][0]
-    if lost is not None:
-        raise UnreadableFileError(f"{table.where} {table.place(lost)} lacks an end. Fill it in.")
-    both = f"SELECT {first} AS key, 2 * _row AS place FROM {{table}} UNION ALL SELECT {second}, 2 * _row + 1 FROM {{table}}"
-    order = f"SELECT key, min(place) AS place FROM ({both}) GROUP BY key"
+    for (row,) in table.all(f"SELECT _row FROM {{table}} WHERE {first} IS NULL OR {second} IS NULL ORDER BY 1 LIMIT 1"):
+        raise UnreadableFileError(f"{table.where} {table.place(row)} lacks an end. Fill it in.")
+    both = f"SELECT {first} AS key, 2 * _row AS place FROM {table.name} UNION ALL SELECT {second}, 2 * _row + 1"
+    order = f"SELECT key, min(place) AS place FROM ({both} FROM {table.name}) GROUP BY key"
     table.all(
         f"CREATE TABLE ids AS SELECT key, (row_number() OVER (ORDER BY place) - 1)::INTEGER AS code FROM ({order})"
     )
+    if not table.rows:
+        raise UnreadableFileError(f"{table.where} has no rows. Put one edge in each.")
+    return int(table.all("SELECT count(*) FROM ids")[0][0])
 
 
 def read_edges(
@@ -87,8 +107,9 @@ def read_edges(
     opposite, duplicates = table.all(
         "SELECT count_if(f > 0 AND f < n), sum(greatest(f - 1, 0) + greatest(n - f - 1, 0)) FROM folded"
     )[0]
-    table.all("DROP TABLE links")
+    table.all("DROP TABLE links; DROP TABLE {table}")
     adjacency = _adjacency(table, num_nodes, allocate)
+    table.all("DROP TABLE folded")
     isolated = int((adjacency.row_pointer.diff() == 0).sum())
     notes = [
         f"edges: directions ignored ({opposite:,} given both ways count once), {int(duplicates or 0):,} duplicates and "
@@ -108,8 +129,8 @@ def _dangling(table: Table, ends: Ends, count: int) -> UnreadableFileError:
     )[0]
     end, given = (ends.source, source) if no_source else (ends.target, target)
     return UnreadableFileError(
-        f"{table.where} {table.place(row)} names the {end} '{given or ''}', which is no id of a node ({count} such edges). "
-        "Add the node, or leave such edges out with --drop-dangling."
+        f"{table.where} {table.place(row)} names the {end} '{given or ''}', which is no id of a node ({count} such "
+        "edges). Add the node, or leave such edges out with --drop-dangling."
     )
 
 
@@ -121,8 +142,8 @@ def _check_weights(table: Table, weight: str) -> None:
     )
     if found:
         raise UnreadableFileError(
-            f"{table.where} {table.place(found[0][0])} has the weight '{found[0][1] or ''}'; weights must be positive numbers "
-            "below 3.4e38. Leave out edges that do not count."
+            f"{table.where} {table.place(found[0][0])} has the weight '{found[0][1] or ''}'; weights must be positive "
+            "numbers below 3.4e38. Leave out edges that do not count."
         )
 
 

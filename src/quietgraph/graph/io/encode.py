@@ -36,7 +36,7 @@ def encode(table: Table, columns: Sequence[Column], allocate: Allocate) -> Featu
 
 
 def _encode_rows(table: Table, columns: Sequence[Column], start: int, rows: int) -> list[Any]:
-    """Return the features of some rows, side by side: neighbouring numbers in one matrix, other columns in their own."""
+    """Return the features of some rows, side by side: neighbouring numbers in one matrix, each other column alone."""
     block = f"FROM {{table}} WHERE _row >= {start} AND _row < {start + rows} ORDER BY _row"
     asked = [one for one in columns if one.kind not in {"text", "vector"}]
     cells = dict[str, AnyArray]()
@@ -79,7 +79,11 @@ def _vectors(table: Table, column: Column, block: str) -> AnyArray:
     name = table.column(column.name)
     (present,) = table.arrays(f"SELECT {name} IS NOT NULL {block}")
     vectors = np.zeros((len(present), column.width), dtype=np.float32)
-    vectors[present] = table.arrays(f"SELECT unnest({name})::FLOAT {block}")[0].astype(np.float32).reshape(-1, column.width)
+    vectors[present] = (
+        table.arrays(f"SELECT unnest({name})::FLOAT {block}")[0].astype(np.float32).reshape(-1, column.width)
+    )
     if not np.isfinite(vectors).all():
-        raise UnreadableFileError(f"{table.where}: the column '{column.name}' holds empty or infinite entries. Fill them in.")
+        raise UnreadableFileError(
+            f"{table.where}: the column '{column.name}' holds empty or infinite entries. Fill them in."
+        )
     return vectors

@@ -7,15 +7,42 @@ measured from landmarks that are named by their ids.
 from typing import Final
 
 import numpy as np
+import pandas as pd
 import scipy.sparse
+import torch
+from torch import Tensor
 
+from quietgraph.errors import InvalidGraphError, UnreadableFileError
 from quietgraph.graph.sparse import CSR
 from quietgraph.types import AnyArray, Float32Array, FloatArray, SparseMatrix
 
-LANDMARKS: Final = 64
+_LANDMARKS: Final = 64
 _DAMPING: Final = 0.85
 _WALK_STEPS: Final = 4
 _AT_ONCE: Final = 8  # landmarks whose walks are in memory together
+
+
+def features_of_structure(
+    adjacency: CSR, keys: AnyArray, landmarks: tuple[str, ...] = ()
+) -> tuple[Tensor, tuple[str, ...]]:
+    """Return features [nodes, 2 + landmarks], and the ids of the landmarks.
+
+    Args:
+        adjacency: Of the graph.
+        keys: Ids of the nodes as texts [nodes].
+        landmarks: Those of the fit; chosen where there are none.
+    """
+    if not adjacency.num_entries:
+        raise InvalidGraphError(f"the graph of {len(keys)} nodes has neither features nor edges. Add one of them.")
+    ids = landmarks or tuple(keys[choose_landmarks(adjacency)])
+    places = pd.Index(keys).get_indexer(pd.Index(ids))
+    linked = (places >= 0) & (adjacency.row_counts.numpy()[places] > 0)
+    if not linked.all():
+        raise UnreadableFileError(
+            f"the node '{ids[int(np.argmin(linked))]}' must still be there with its edges: places in the graph are "
+            "measured from it. Give the grown graph, not the new part alone."
+        )
+    return torch.from_numpy(structural_features(adjacency, places)), ids
 
 
 def structural_features(adjacency: CSR, landmarks: AnyArray) -> Float32Array:
@@ -45,7 +72,7 @@ def structural_features(adjacency: CSR, landmarks: AnyArray) -> Float32Array:
     return features
 
 
-def choose_landmarks(adjacency: CSR, count: int = LANDMARKS) -> AnyArray:
+def choose_landmarks(adjacency: CSR, count: int = _LANDMARKS) -> AnyArray:
     """Return positions of well-linked nodes, first those of which no two are neighbours."""
     pointer, columns = adjacency.row_pointer.numpy(), adjacency.columns.numpy()
     links = np.diff(pointer)

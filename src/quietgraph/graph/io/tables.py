@@ -45,7 +45,9 @@ def readable(where: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise UnreadableFileError(f"{where} is read by {error.name}. Run pip install {error.name}, or use CSV.") from error
+        raise UnreadableFileError(
+            f"{where} is read by {error.name}. Run pip install {error.name}, or use CSV."
+        ) from error
     except UnicodeDecodeError as error:
         byte = f"0x{error.object[error.start]:02x}"
         raise UnreadableFileError(f"{where} is not UTF-8 text (byte {byte}). Save it again as UTF-8.") from error
@@ -54,7 +56,9 @@ def readable(where: str) -> Iterator[None]:
         line = re.search(r"CSV Error on Line: (\d+)", text)
         said = re.search(r"(?m)^(Expected Number|Value with|Invalid unicode|Maximum line).*", text) if line else None
         reason = said[0] if said else text.splitlines()[0].removeprefix("Invalid Input Error: ")
-        hint = next((hint for word, hint in _HINTS.items() if re.search(word, reason, re.IGNORECASE)), "Check the file.")
+        hint = next(
+            (hint for word, hint in _HINTS.items() if re.search(word, reason, re.IGNORECASE)), "Check the file."
+        )
         place = f" line {line[1]}" if line else ""
         raise UnreadableFileError(f"{where}{place} cannot be read: {reason[:200].rstrip('. ')}. {hint}") from error
 
@@ -198,7 +202,11 @@ def _register(db: duckdb.DuckDBPyConnection, name: str, frame: pd.DataFrame) -> 
     plain = frame.reset_index(drop=True).convert_dtypes()
     for title, cells in plain.select_dtypes(object).items():
         kinds = {type(one).__name__ for one in cells.dropna()}
-        if pd.api.types.infer_dtype(cells, skipna=True).startswith("mixed") and not kinds <= {"list", "tuple", "ndarray"}:
+        if pd.api.types.infer_dtype(cells, skipna=True).startswith("mixed") and not kinds <= {
+            "list",
+            "tuple",
+            "ndarray",
+        }:
             raise UnreadableFileError(
                 f"the column '{title}' of the {name} must hold only numbers or only texts, got {', '.join(sorted(kinds))}. "
                 "Convert it first."
