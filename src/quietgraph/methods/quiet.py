@@ -138,6 +138,8 @@ def learn(graph: Graph, views: Views, rows: Rows, clustered: list[Tensor], obser
     """
     nodes = (observed.train | observed.validation).nonzero().squeeze(1)
     labels, classes = observed.at(nodes).to(torch.device("cpu")), observed.num_classes
+    if labels.weights is not None:
+        labels = replace(labels, weights=labels.weights / labels.weights.mean())
     seen = {name: [one[nodes].cpu() for one in each] for name, each in rows.items()}
     certain = torch.zeros_like(labels.train) if labels.verified is None else labels.verified
     once = F.one_hot(labels.codes, classes).double()
