@@ -11,7 +11,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from quietgraph.embed.operator import normalised_adjacency, scaled
+from quietgraph.embed.operator import Structure, normalised_adjacency, scaled
 from quietgraph.embed.sparse import multiply, project, propagate
 from quietgraph.graph import CSR, Features, Graph
 from quietgraph.types import Scalar
@@ -77,8 +77,11 @@ def _turned(vectors: Tensor, features: Features) -> Tensor:
 
 
 def _eigenvectors(graph: Graph) -> tuple[Tensor, Tensor]:
+    structure = Structure.of(graph)
+    present = structure.everything()
+    present[-graph.num_nodes :] = 0  # no self-loops
     # eigh, not eig: the operator is symmetric, so eigenvalues are real.
-    values, vectors = torch.linalg.eigh(without_self_loops(normalised_adjacency(graph)).to_dense())
+    values, vectors = torch.linalg.eigh(structure.operator(present).to_dense())
     return _of_filter(values), vectors
 
 

@@ -145,6 +145,7 @@ class GRANDPlus(NodeClassifier):
     two classes need. Validation labels choose among the epochs of ten steps each.
     """
 
+    revision = 2
     propagation_steps: int = param(20, "most steps of the propagation", low=0)
     teleport: float = param(0.2, "probability that a walk stops at a step", low=0.001, high=1)
     neighbours: int = param(32, "terms kept of a node's propagation", low=1)
