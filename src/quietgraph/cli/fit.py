@@ -1,6 +1,7 @@
 """`quietgraph fit`: learn from a noisy graph and write everything about it to a folder."""
 
 import time
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from quietgraph.cli.options import ARGUMENT, LABELS, Reading, command
 if TYPE_CHECKING:
     from quietgraph.assess.assess import Assessment
     from quietgraph.data.data import Data, Truth
+    from quietgraph.data.decisions import Decisions
 
 _SEED_MAX = 2**32 - 1
 
@@ -67,6 +69,9 @@ def fit(options: Fit) -> None:
     if options.out is not None:
         check_folder(options.out, overwrite=options.overwrite)
     data, truth = _read(options, own)
+    decisions = _decisions(options)
+    if decisions is not None:
+        data = data.correct(decisions)
     folder = options.out or free_folder(Path("runs") / f"{data.name}-{options.method}-{options.seed}")
     for sentence in data.describe():
         say(sentence)
@@ -83,9 +88,10 @@ def fit(options: Fit) -> None:
         folder,
         model=models[0],
         assessment=assessment,
-        options=options,
+        options=_options(options, own),
         truth=truth,
         scores=scores,
+        decisions=decisions,
         seconds=lambda: time.perf_counter() - started,
         overwrite=options.overwrite,
     )
@@ -108,7 +114,6 @@ def _is_own(options: Fit) -> bool:
 def _read(options: Fit, own: bool) -> "tuple[Data, Truth | None]":
     """Return the data, and what is true of them where they are a benchmark's."""
     from quietgraph.data.datasets import load_benchmark
-    from quietgraph.data.decisions import read_decisions
     from quietgraph.data.load import load
     from quietgraph.data.noise import apply_noise
     from quietgraph.data.noise_setting import parse_noise
@@ -129,9 +134,21 @@ def _read(options: Fit, own: bool) -> "tuple[Data, Truth | None]":
         from quietgraph.data.annotations import read_annotations
 
         data = data.annotate(read_annotations(path, data.ids, data.classes))
-    for path in options.verified:
-        data = data.correct(read_decisions(path))
     return data, truth
+
+
+def _decisions(options: Fit) -> "Decisions | None":
+    """Return what people decided, later files over earlier ones."""
+    from quietgraph.data.decisions import read_decisions
+
+    found = [read_decisions(path) for path in options.verified]
+    return reduce(lambda earlier, later: earlier.updated(later), found) if found else None
+
+
+def _options(options: Fit, own: bool) -> dict[str, Any]:
+    """Return the options that were set; tables that were found where we are have that folder as their source."""
+    found = options.model_dump(exclude_defaults=True, mode="json")
+    return {"source": ".", **found} if own and not (options.nodes or options.edges) else found
 
 
 def _print(options: Fit, assessment: "Assessment", scores: list[dict[str, Any]], folder: Path) -> None:

@@ -43,7 +43,7 @@ class Data:
     codes: Labels
     classes: AnyArray
     split: Split
-    ids: AnyArray = field(default=None, kw_only=True)  # type: ignore[assignment]
+    ids: AnyArray = field(default=None, kw_only=True)  # type: ignore[arg-type]
     verified: Mask = field(default=None, kw_only=True)  # type: ignore[assignment]
     before: Labels = field(default=None, kw_only=True)  # type: ignore[assignment]
     annotations: "Annotations | None" = field(default=None, kw_only=True)
