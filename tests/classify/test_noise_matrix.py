@@ -108,9 +108,9 @@ def test_em_ends_where_its_slow_twin_stays(rate: float) -> None:
     draws = torch.Generator().manual_seed(0)
     counts = cluster_counts(rows, reads, 3, runs=2, generator=draws)
     found = fit_channel(counts, 1 / 6, generator=draws)
-    slow, kappa = em_slow(counts.numpy(), 1 / 6, found.matrix.numpy(), kappa=found.kappa, steps=40)
+    slow, kappa = em_slow(counts.numpy(), 1 / 6, found.matrix.numpy(), kappa=float(found.kappa), steps=40)
     np.testing.assert_allclose(found.matrix, slow, atol=5e-3)
-    assert kappa == pytest.approx(found.kappa, abs=0.1)
+    assert kappa == pytest.approx(float(found.kappa), abs=0.1)
 
 
 def test_verified_labels_tell_the_class_of_a_cluster() -> None:
@@ -125,7 +125,7 @@ def test_verified_labels_tell_the_class_of_a_cluster() -> None:
 def test_a_class_with_many_labels_is_not_named_after_one_with_hardly_a_node() -> None:
     """Half the labels of the second class carry the name of the first, whose own nodes lie scattered."""
     counts = torch.tensor([[41.0, 32.0, 2.0], [16.0, 27.0, 20.0], [1.0, 2.0, 70.0]], dtype=torch.float64)
-    channel = Channel(F.normalize(counts, p=1, dim=1), 10.0, counts, 0.0)
+    channel = Channel(F.normalize(counts, p=1, dim=1), torch.tensor(10.0), counts, counts, torch.tensor(0.0))
     labels, nobody = counts.sum(dim=0), torch.zeros(20, 3, dtype=torch.float64)
     scattered = torch.tensor([0.5, 0.0, 0.5], dtype=torch.float64).repeat(20, 1)
     alike = (labels / labels.sum()).repeat(20, 1)

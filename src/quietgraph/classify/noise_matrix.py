@@ -6,7 +6,7 @@ Skene (1979). No clean label is needed.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
@@ -32,26 +32,32 @@ _SIZES = 10.0  # the same, where a classifier has found how common they are
 
 @dataclass(frozen=True, eq=False)
 class Channel:
-    """How true classes become observed labels.
+    """How true classes become observed labels; of several runs of EM, all with a first axis of runs.
 
     Attributes:
         matrix: P(label | true class) [classes, classes] float64.
-        kappa: How many labels a class is worth that the symmetric channel is believed with.
+        kappa: How many labels of each class the symmetric channel counts as.
         counts: Expected number of labels by true class and label [classes, classes].
-        evidence: Log evidence of it.
+        named: The same, and what else is known of clusters, by true class and name [classes, classes].
+        evidence: Log evidence.
     """
 
     matrix: Tensor
-    kappa: float
+    kappa: Tensor
     counts: Tensor
-    evidence: float
+    named: Tensor
+    evidence: Tensor
+
+    def at(self, runs: Tensor) -> "Channel":
+        """Return some of the runs."""
+        return Channel(*(getattr(self, one.name)[runs] for one in fields(self)))
 
     def order(self, probabilities: Tensor, labels: Tensor, sure: Tensor) -> Tensor:
         """Return which row is that of each class, now that a classifier has found the sizes of the hidden classes.
 
-        Rows of small classes without clusters of their own may be called by each other's names, and then a class with
-        many labels has hardly a node. Names are those of the best evidence of the rows, of the sizes, which are about
-        those of the labels, and of verified labels.
+        Rows of two small classes may bear each other's names, and then a class with many labels has hardly a node. The
+        best names are those of the evidence of the rows, of the sizes, which resemble those of the labels, and of
+        verified labels.
 
         Args:
             probabilities: Of hidden classes of the labelled nodes [nodes, classes].
@@ -63,8 +69,7 @@ class Channel:
         rows = (torch.lgamma(alpha + self.counts[:, None]) - torch.lgamma(alpha)).sum(dim=2)  # [row, name]
         sizes = _SIZES * torch.outer(probabilities.mean(dim=0).clamp_min(1e-3).log(), labels / labels.sum())
         known = probabilities.clamp_min(1e-3).log().T @ sure
-        names = linear_sum_assignment(-(rows + sizes + known).numpy())[1]
-        return torch.from_numpy(names).argsort()
+        return _assign(rows + sizes + known).argsort()
 
 
 def noise_matrix(
@@ -161,16 +166,18 @@ def fit_channel(counts: Tensor, weight: float, told: Tensor | None = None, *, ge
     classes, told = counts.shape[1], torch.zeros_like(counts) if told is None else told
     starts = torch.cat([symmetric_channel(torch.tensor([0.2, 0.5]), classes), _random_starts(classes, generator)])
     kappa = torch.full((len(starts),), 40.0, dtype=torch.float64)
-    state = _run_em(counts, told, starts, kappa, weight=weight, steps=_FIRST)
-    kept = state.evidence.argsort(descending=True, stable=True)[:_KEPT]
-    state = _run_em(counts, told, state.matrix[kept], state.kappa[kept], weight=weight, steps=120)
-    named = state.matrix.clone()
-    for start, labels in enumerate(state.labels):
-        rows, names = linear_sum_assignment(-labels.numpy())  # the likelihood cannot tell which hidden class is which
-        named[start, names] = state.matrix[start, rows]
-    state = _run_em(counts, told, named, state.kappa, weight=weight, steps=60)
-    best = int(state.evidence.argmax())
-    return Channel(state.matrix[best], float(state.kappa[best]), state.totals[best], float(state.evidence[best]))
+    runs = _run_em(counts, told, starts, kappa, weight=weight, steps=_FIRST)
+    runs = runs.at(runs.evidence.argsort(descending=True, stable=True)[:_KEPT])
+    runs = _run_em(counts, told, runs.matrix, runs.kappa, weight=weight, steps=120)
+    # The likelihood cannot tell which hidden class is which: each is called as most of its labels are, all by one name.
+    order = torch.stack([_assign(one).argsort() for one in runs.named])[:, :, None].expand_as(runs.matrix)
+    runs = _run_em(counts, told, runs.matrix.gather(1, order), runs.kappa, weight=weight, steps=60)
+    return runs.at(runs.evidence.argmax())
+
+
+def _assign(worth: Tensor) -> Tensor:
+    """Return the name of each row, every name once, so that their worth is largest [rows]."""
+    return torch.from_numpy(linear_sum_assignment(-worth.numpy())[1])
 
 
 def symmetric_channel(rates: Tensor, classes: int) -> Tensor:
@@ -193,18 +200,7 @@ def _random_starts(classes: int, generator: torch.Generator) -> Tensor:
     return 0.6 * torch.eye(classes, dtype=torch.float64) + 0.4 * gamma / gamma.sum(dim=2, keepdim=True)
 
 
-@dataclass(frozen=True, eq=False)
-class _State:
-    """Several runs of EM [runs, ...]."""
-
-    matrix: Tensor
-    kappa: Tensor
-    totals: Tensor  # expected number of labels by hidden class and label
-    labels: Tensor  # the same, and what else is known of clusters, by hidden class and name
-    evidence: Tensor
-
-
-def _run_em(counts: Tensor, told: Tensor, matrix: Tensor, kappa: Tensor, *, weight: float, steps: int) -> _State:
+def _run_em(counts: Tensor, told: Tensor, matrix: Tensor, kappa: Tensor, *, weight: float, steps: int) -> Channel:
     """Return where EM ends from several matrices at once."""
     sizes, usual = counts.sum(dim=1), F.normalize(counts.sum(dim=0) + 1e-3, p=1, dim=0)  # a class may be all verified
     shares = usual.repeat(len(matrix), 1)  # of hidden classes
@@ -225,8 +221,7 @@ def _run_em(counts: Tensor, told: Tensor, matrix: Tensor, kappa: Tensor, *, weig
         moved, matrix = float((after - matrix).abs().max()), after
         if moved < 1e-4 and step > 12:
             break
-    labels = totals + weight * posterior.transpose(1, 2) @ told
-    return _State(matrix, kappa, totals, labels, evidence)
+    return Channel(matrix, kappa, totals, totals + weight * posterior.transpose(1, 2) @ told, evidence)
 
 
 def _dirichlet_evidence(totals: Tensor, prior: Tensor) -> Tensor:

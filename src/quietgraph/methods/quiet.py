@@ -160,7 +160,7 @@ def learn(graph: Graph, views: Views, rows: Rows, clustered: list[Tensor], obser
     network = network.to(nodes.device)
     scores = network.scores(rows)
     notes = {
-        "kappa": channel.kappa,
+        "kappa": float(channel.kappa),
         "noise_rate": noise_rate(scores[nodes].cpu(), labels.codes, matrix),
         "space": float(list(SPACES).index(space)),
     }
