@@ -114,9 +114,3 @@ def test_verified_labels_teach_the_noise_matrix_what_they_were_before() -> None:
     flat = np.full_like(logs, 0.25)
     reviewed = Labels(codes, true)
     assert np.abs(fit_matrix(flat, reviewed, symmetric(4, 0.3), steps=5) - PAIR).max() < 0.15
-
-
-def test_labels_of_some_nodes() -> None:
-    labels = Labels(np.arange(4), np.array([-1, 1, -1, -1]), np.eye(4))
-    some = labels.take(np.array([1, 3]))
-    np.testing.assert_array_equal(some.likelihood(PAIR), [np.eye(4)[1], np.eye(4)[3]])

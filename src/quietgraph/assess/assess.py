@@ -26,8 +26,7 @@ from quietgraph.classify.smoothing import is_heterophilous
 from quietgraph.data.data import Data
 from quietgraph.embed.train import Epoch
 from quietgraph.methods.base import NodeClassifier, Observed
-from quietgraph.rng import numpy_generator
-from quietgraph.types import UNKNOWN, AnyArray, BoolArray, Float32Array, FloatArray, IntArray, Mask
+from quietgraph.types import UNKNOWN, AnyArray, BoolArray, Embeddings, Float32Array, FloatArray, IntArray, Mask
 from quietgraph.types import Labels as Codes
 
 _DISAGREEMENT = 0.2  # by which the noise rate of clusters may exceed that of the posterior
@@ -153,36 +152,33 @@ def assess(
     hide = None if consensus is None else partial(_hide_answers, model)
     scores = cross_fit(model, seed=seed, hide=hide, progress=progress).double().numpy()[rows]
     attributes = attribute_spaces(data.graph, seed=seed)
-    votes = {name: attribute_votes(space, codes, classes, seed=seed) for name, space in attributes.items()}
-    kind = "own" if is_heterophilous(data.graph, codes) else "smooth"
-    spaces = [attributes[kind]] if attributes else []
-    spaces += [] if fitted.relearn is None else [fitted.embeddings]  # others have seen the labels
-    start, is_corrected = first_matrix(model, spaces, seed=seed)
-
+    start, is_corrected = first_matrix(model, _label_free(model, attributes, codes), seed=seed)
     plain = fit_scale(scores, labels, classes)
-    unsettled = labels.certain == UNKNOWN
-    p_value, distrust = find_distrust(plain.probabilities(scores)[unsettled], given[unsettled])
+    p_value, distrust = find_distrust(plain.probabilities(scores), given)
     found = plain if distrust else fit_label_model(scores, labels, start, corrected=is_corrected)
+
     held_out, posterior = found.probabilities(scores), found.probabilities(fitted.scores.double().numpy())
     posterior[rows] = judged = _judge(held_out, labels, None if distrust else found.matrix)
     out_of_fold, p_wrong = np.zeros_like(posterior), np.full(len(rows), np.nan)
     out_of_fold[rows] = held_out
-    p_wrong[rows] = np.where(unsettled, 1 - judged[np.arange(len(given)), given], 0.0)
+    p_wrong[rows] = np.where(labels.certain == UNKNOWN, 1 - judged[np.arange(len(given)), given], 0.0)
     noise = Noise(float(p_wrong[rows].mean()), 0.0, 1.0, False, found.matrix, np.eye(classes)[given].T @ judged)
-    accuracy = expected_accuracy(held_out if rows.all() else posterior[~rows], len(given))
+    votes = {name: attribute_votes(space, codes, classes, seed=seed) for name, space in attributes.items()}
     doubts = list[str]()
     if not distrust:
-        draws = numpy_generator(seed, "resampled labels")
-        low, high = rate_interval(found, scores, labels, noise.rate, generator=draws)
+        low, high = rate_interval(p_wrong[rows])
         by_clusters = 1 - float(judged.mean(axis=0) @ np.diag(start))
         doubts += [_FOLLOWS] if votes and follow_attributes(votes["own"], votes["smooth"], codes) else []
         doubts += [_CLUSTERS.format(by_clusters)] if by_clusters > noise.rate + _DISAGREEMENT else []
         noise = replace(noise, low=low, high=max(high, by_clusters) if doubts else high, at_least=bool(doubts))
         doubts += _lost_classes(model.classes_, given, held_out)
+    accuracy = expected_accuracy(held_out if rows.all() else posterior[~rows], len(given))
     facts = _facts(held_out @ found.matrix, given, noise, accuracy, known=not distrust)
-    evidence = {"neighbours": neighbour_votes(data.graph.adjacency, codes, classes)}
-    evidence |= {"attributes": votes["own"]} if votes else {}
-    evidence["nearest"] = nearest_votes(fitted.embeddings, codes, classes, seed=seed)
+    evidence = {
+        "neighbours": neighbour_votes(data.graph.adjacency, codes, classes),
+        **({"attributes": votes["own"]} if votes else {}),
+        "nearest": nearest_votes(fitted.embeddings, codes, classes, seed=seed),
+    }
     return Assessment(
         data,
         model.classes_,
@@ -194,10 +190,17 @@ def assess(
         noise,
         verdict_of(distrust, p_value, accuracy, doubts, facts),
         accuracy,
-        {name: rows.numpy() for name, rows in evidence.items()},
+        {name: shares.numpy() for name, shares in evidence.items()},
         fitted.embeddings.numpy(),
         consensus,
     )
+
+
+def _label_free(model: NodeClassifier, attributes: dict[str, Embeddings], codes: Codes) -> list[Embeddings]:
+    """Return rows of all nodes that saw no label: attributes, and embeddings of a label-free stage."""
+    kind = "own" if is_heterophilous(model.data_.graph, codes) else "smooth"
+    spaces = [attributes[kind]] if attributes else []
+    return spaces if model.fitted_.relearn is None else [*spaces, model.fitted_.embeddings]
 
 
 def _labels_of(model: NodeClassifier, consensus: Consensus | None) -> tuple[Codes, Labels]:

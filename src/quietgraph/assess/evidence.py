@@ -63,16 +63,15 @@ def neighbour_votes(adjacency: CSR, codes: Labels, classes: int) -> Probabilitie
 def nearest_votes(embeddings: Embeddings, codes: Labels, classes: int, *, seed: int) -> Probabilities:
     """Return the share of each class among the ten nearest labelled nodes by cosine [nodes, classes].
 
-    No node votes for itself; of very many labelled nodes some are drawn.
+    NaN for nodes without a label; no node votes for itself; of very many labelled nodes some are drawn.
     """
-    voters = (codes != UNKNOWN).nonzero().squeeze(1)
+    asked = voters = (codes != UNKNOWN).nonzero().squeeze(1)
     if len(voters) > _MOST_LABELS:
         voters = voters[torch.randperm(len(voters), generator=torch_generator(seed, "voters"))[:_MOST_LABELS]]
-    count = min(_NEAREST, len(voters) - 1)
-    votes, rows = F.one_hot(codes[voters], classes).double(), F.normalize(embeddings, dim=1)
-    found = torch.empty(len(codes), classes, dtype=torch.float64)
-    for block in torch.arange(len(codes)).split(_BLOCK):
-        near = rows[block] @ rows[voters].T
+    count, votes = min(_NEAREST, len(voters) - 1), F.one_hot(codes[voters], classes).double()
+    rows, found = F.normalize(embeddings[voters], dim=1), torch.full((len(codes), classes), torch.nan).double()
+    for block in asked.split(_BLOCK):
+        near = F.normalize(embeddings[block], dim=1) @ rows.T
         near[block[:, None] == voters] = -torch.inf
         found[block] = votes[near.topk(count, dim=1).indices].mean(dim=1)
     return found

@@ -42,10 +42,6 @@ class Labels:
         """Observed classes, verified ones included [nodes]."""
         return np.where(self.certain == UNKNOWN, self.codes, self.certain)
 
-    def take(self, rows: IntArray) -> "Labels":
-        """Return those of some of the nodes."""
-        return Labels(self.codes[rows], self.certain[rows], None if self.answers is None else self.answers[rows])
-
     def likelihood(self, matrix: FloatArray) -> FloatArray:
         """Return the probability of what is known of each node's label, by its true class [nodes, classes]."""
         found = np.where(self.codes[:, None] == UNKNOWN, 1.0, matrix[:, self.codes].T)
@@ -109,14 +105,8 @@ def without_noise(probabilities: FloatArray, matrix: FloatArray, *, steps: int =
 def fit_label_model(scores: FloatArray, labels: Labels, start: FloatArray, *, corrected: bool) -> LabelModel:
     """Return the model under which the labels are likeliest.
 
-    A method that fits the labels as they are predicts labels: the noise is taken out of its probabilities with the
-    matrix of the start, unless the labels are clearly likelier without.
-
-    Args:
-        scores: Out of fold [nodes, classes].
-        labels: Of the same nodes.
-        start: Noise matrix to begin with [classes, classes].
-        corrected: Whether the scores are of true classes already.
+    Scores of a method that fits the labels as they are (not `corrected`) are of labels: the noise is taken out of them
+    with the matrix of the start, unless the labels are clearly likelier without.
     """
     if corrected:
         return refine(LabelModel(start), scores, labels)
@@ -132,10 +122,10 @@ def fit_scale(scores: FloatArray, labels: Labels, classes: int) -> LabelModel:
     return LabelModel(np.eye(classes), scale=_best_temperature(scores, right, _BOUND + 3))
 
 
-def refine(model: LabelModel, scores: FloatArray, labels: Labels, *, steps: int = _STEPS) -> LabelModel:
+def refine(model: LabelModel, scores: FloatArray, labels: Labels) -> LabelModel:
     """Return the model after temperature and T were improved in turn."""
     logs, matrix, temperature = model.log_probabilities(scores), model.matrix, model.temperature
-    for _ in range(steps):
+    for _ in range(_STEPS):
         temperature = _best_temperature(logs, labels.likelihood(matrix), _BOUND, *_PRIOR)
         probabilities, before = sharpen(logs, temperature), matrix
         matrix = fit_matrix(probabilities, labels, matrix, steps=_MOVES)

@@ -43,30 +43,17 @@ class Verdict:
 
 
 def find_distrust(probabilities: FloatArray, labels: IntArray) -> tuple[float, str]:
-    """Return the p-value of the labels' agreement with predictions, and why nothing can be said of them, or "".
-
-    Args:
-        probabilities: Of labels, out of fold [nodes, classes].
-        labels: Observed [nodes].
-    """
+    """Return the p-value of the labels' agreement with out-of-fold predictions, and why nothing can be said, or ""."""
     p_value = permutation_p(probabilities, labels)
     if len(labels) < _FEWEST_LABELS:
-        return p_value, f"{len(labels)} labels that nobody verified are too few to tell."
+        return p_value, f"{len(labels)} labels are too few to tell."
     if len(np.unique(probabilities.argmax(axis=1))) == 1:
         return p_value, "every node is predicted as the same class."
     return p_value, "out of fold they agree with the labels no better than chance." if p_value > _CHANCE else ""
 
 
 def verdict_of(distrust: str, p_value: float, accuracy: Estimate, doubts: list[str], facts: list[str]) -> Verdict:
-    """Return the verdict.
-
-    Args:
-        distrust: Of `find_distrust`.
-        p_value: Of `find_distrust`.
-        accuracy: Expected on nodes without a label.
-        doubts: Why the numbers may be too good, one sentence each.
-        facts: The numbers in words.
-    """
+    """Return the verdict from what `find_distrust` found, why the numbers may be too good, and the numbers in words."""
     if distrust:
         return Verdict(DISTRUST, f"Do not trust these predictions: {distrust}", (*facts, _ADVICE))
     if doubts:
@@ -95,12 +82,7 @@ def permutation_p(probabilities: FloatArray, labels: IntArray) -> float:
 
 
 def expected_accuracy(probabilities: FloatArray, num_labels: int) -> Estimate:
-    """Return the share of right predictions that calibrated probabilities expect, as sure as so many labels make it.
-
-    Args:
-        probabilities: Calibrated [nodes, classes].
-        num_labels: From which the calibration was learned.
-    """
+    """Return the share of right predictions that calibrated probabilities expect, as sure as so many labels make it."""
     value = float(probabilities.max(axis=1).mean())
     predicted = np.bincount(probabilities.argmax(axis=1), minlength=probabilities.shape[1]) / len(probabilities)
     return Estimate(value, *wilson_interval(value, num_labels), float(predicted @ probabilities.mean(axis=0)))
