@@ -99,15 +99,9 @@ def nearest_terms(
 
 
 def random_rows(features: Features, nodes: Tensor, weights: Tensor, *, drop: float) -> Features:
-    """Return weighted means of features over terms of which random ones are dropped [rows, features].
+    """Return weighted means of features over terms (nodes and weights [rows, terms]) less random ones [rows, features].
 
     Means of sparse features are sparse: each holds the words of some dozen nodes.
-
-    Args:
-        features: One row per node.
-        nodes: Of each term [rows, terms].
-        weights: Of each term [rows, terms].
-        drop: Probability with which a term is dropped.
     """
     weights = F.dropout(weights, drop)
     weights = weights / weights.sum(dim=1, keepdim=True).clamp_min(1e-12)
@@ -121,12 +115,9 @@ def random_rows(features: Features, nodes: Tensor, weights: Tensor, *, drop: flo
 
 
 def consistency_loss(log_probabilities: Tensor, *, sharpening: float, distance: str) -> Scalar:
-    """Return the cost of predictions that differ from their sharpened mean, where the mean is confident.
+    """Return the cost of predictions [draws, nodes, classes] that differ from their sharpened mean, if it is confident.
 
-    Args:
-        log_probabilities: Log-probabilities of the same nodes in each draw [draws, nodes, classes].
-        sharpening: Temperature of the mean; smaller is sharper.
-        distance: "l2" for squared distance, "kl" for cross-entropy.
+    The distance is squared ("l2") or a cross-entropy ("kl"); a small temperature `sharpening` makes the mean sharp.
     """
     mean, classes = log_probabilities.detach().exp().mean(dim=0), log_probabilities.shape[2]
     wanted = (mean.clamp_min(1e-12).log() / sharpening).softmax(dim=1)

@@ -65,15 +65,8 @@ def margin_losses(
 
     With distances d+ to the structural and dn to the neighbour positive and d- to a negative: "structure" sums
     max(0, d+ - d- + margin) over negatives, "neighbours" the same with dn, and "bound" averages
-    max(0, d- - d+ - margin - slack) over negatives with d+ held constant; each is a mean over nodes.
-
-    Args:
-        anchors: One row per node [nodes, dim].
-        structural: Its propagated version [nodes, dim].
-        neighbours: Mean of its sampled neighbours [nodes, dim].
-        negatives: Permutations of the nodes [nodes] int64.
-        margin: How much nearer positives must be (alpha).
-        slack: How much farther than that negatives may be (beta).
+    max(0, d- - d+ - margin - slack) over negatives with d+ held constant; each is a mean over nodes. Anchors, their
+    propagated versions and the means of sampled neighbours are [nodes, dim], negatives permutations of the nodes.
     """
     near, beside = _distance(anchors, structural), _distance(anchors, neighbours)
     far = torch.stack([_distance(anchors, anchors.index_select(0, order)) for order in negatives])

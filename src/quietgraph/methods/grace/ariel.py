@@ -43,14 +43,8 @@ def attack(
     """Return features and adjacency that raise the cost, by projected gradient ascent.
 
     Every pair of nodes may flip with a probability S, and every feature may move. S climbs the gradient within [0, 1]
-    and a total of a fifth of the edges; features climb its sign. In the end each pair flips with its probability.
-
-    Args:
-        features: Dense rows of a small graph [nodes, features].
-        adjacency: Its symmetric adjacency without self-loops [nodes, nodes].
-        cost: What to raise, given features and normalised adjacency.
-        how: Steps and limits.
-        generator: Source of the final draw.
+    and a total of a fifth of the edges; features climb its sign. In the end each pair flips with its probability. Rows
+    are dense [nodes, features], as is the symmetric adjacency without self-loops [nodes, nodes].
     """
     flip = torch.where(adjacency > 0, -adjacency, 1.0).fill_diagonal_(0)
     most = _EDGE_FRACTION * float((adjacency > 0).sum()) / 2

@@ -22,14 +22,8 @@ from quietgraph.types import Embeddings
 def weaken_leading(embeddings: Embeddings, nodes: Tensor, *, steps: int, generator: torch.Generator) -> Embeddings:
     """Return some rows without their part along one random direction that leans to the leading ones.
 
-    With r ~ N(0, I) and `steps` times r <- H^T H r: H - H r r^T / |r|^2 at the nodes. The direction is a constant to
-    the gradient.
-
-    Args:
-        embeddings: All rows, which decide on the direction [nodes, dim].
-        nodes: The rows that come back.
-        steps: Power iterations; 0 changes nothing.
-        generator: Source of r.
+    With r ~ N(0, I) and `steps` times r <- H^T H r over all rows H [nodes, dim]: H - H r r^T / |r|^2 at these nodes.
+    The direction is a constant to the gradient; no step changes nothing.
     """
     rows = embeddings[nodes]
     if steps == 0:

@@ -3,18 +3,16 @@
 import copy
 import math
 from dataclasses import dataclass
-from functools import partial
 from typing import final
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from quietgraph.graph import Graph
-from quietgraph.methods.base import Fitted, Observed
-from quietgraph.methods.merit.labelled import LabelledTrainer, fit_with_labels
-from quietgraph.methods.merit.siamese import ForwardPass, Siamese, SiameseClassifier, move_towards
-from quietgraph.methods.probe import Probe, ProbedEncoder, fit_probe
+from quietgraph.methods.base import Observed
+from quietgraph.methods.merit.labelled import LabelledSiamese, LabelledTrainer
+from quietgraph.methods.merit.siamese import ForwardPass, Siamese, move_towards
+from quietgraph.methods.probe import fit_probe
 from quietgraph.params import param
 from quietgraph.types import Labels, Mask, Scalar
 
@@ -23,7 +21,7 @@ _SOFTENING = 10  # of the teacher where the views disagree
 
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
-class JoSRC(SiameseClassifier):
+class JoSRC(LabelledSiamese):
     """Clean labels by Jensen-Shannon divergence on MERIT's networks (Jo-SRC, Yao et al., CVPR 2021).
 
     The method is one for images; its port to graphs is our reading: MERIT's 300 epochs without labels, then MERIT's
@@ -32,8 +30,6 @@ class JoSRC(SiameseClassifier):
     outside the known ones is left out: label noise has none.
     """
 
-    warm_up: int = param(300, "epochs of contrast before labels are used", low=0)
-    epochs: int = param(200, "epochs with labels", low=1)
     correction_delay: float = param(0.1, "fraction of the epochs with labels before any is corrected", low=0, high=0.9)
     smoothing: float | None = param(
         None, "fraction of a label spread over the other classes (none: 0.3, below five classes 0.1)", low=0, high=0.9
@@ -43,12 +39,8 @@ class JoSRC(SiameseClassifier):
     label_weight: float = param(0.03, "weight of labels and consistency beside the views", low=0)
     consistency: float = param(0.5, "weight of agreeing views against labels", low=0, high=1)
 
-    def _network(self, features: int, classes: int) -> ProbedEncoder:
-        return ProbedEncoder(self._encoder(features), Probe("inductive", self.dim, classes))
-
-    def _fit(self, graph: Graph, observed: Observed) -> Fitted:
-        make = partial(_Trainer, self)
-        return fit_with_labels(self, graph, observed, make, warm_up=self.warm_up, epochs=self.epochs)
+    def _trainer(self, siamese: Siamese, observed: Observed) -> LabelledTrainer:
+        return _Trainer(self, siamese, observed)
 
 
 class _Trainer(LabelledTrainer):

@@ -1,8 +1,8 @@
 """What Sel-CL and Jo-SRC share: MERIT's networks with a linear head, trained on labels that they select."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -13,6 +13,7 @@ from quietgraph.graph import Graph
 from quietgraph.methods.base import Fitted, Observed
 from quietgraph.methods.merit.siamese import Siamese, SiameseClassifier
 from quietgraph.methods.probe import Probe, ProbedEncoder, fit_probe
+from quietgraph.params import param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Mask, Scores
 
@@ -80,54 +81,51 @@ class LabelledTrainer(nn.Module, ABC):
         return self.labelled[order[:_MOST_LABELLED].to(self.labelled.device)]
 
 
-def fit_with_labels(
-    method: SiameseClassifier,
-    graph: Graph,
-    observed: Observed,
-    make: Callable[[Siamese, Observed], LabelledTrainer],
-    *,
-    warm_up: int,
-    epochs: int,
-) -> Fitted:
-    """Return what networks learn first without labels and then with selected ones; other labels redo the latter alone.
+@dataclass(kw_only=True, eq=False, repr=False)
+class LabelledSiamese(SiameseClassifier):
+    """Networks that learn first without labels and then with selected ones; other labels redo the latter alone.
 
     The head predicts, or a logistic regression on the selected nodes where that is better on validation labels.
-
-    Args:
-        method: Parameters of the networks.
-        graph: Of fit.
-        observed: Its labels.
-        make: Returns what trains on labels.
-        warm_up: Epochs without labels.
-        epochs: Epochs with labels, of which validation chooses one.
     """
-    siamese, early = method._contrast(graph, warm_up, observed)
-    stream = torch.get_rng_state()
 
-    def learn(labels: Observed) -> Fitted:
-        with torch.random.fork_rng(devices=[]):
-            torch.set_rng_state(stream)  # so that equal labels teach the same whenever they are learned
-            trainer, nodes = make(siamese.copy(), labels), labels.validation.nonzero().squeeze(1)
-            held_out, schedule = labels.at(nodes), Schedule(epochs, method.learning_rate)
-            history = train(
-                trainer,
-                trainer.losses,
-                schedule,
-                score=lambda: held_out.score(trainer.scores(nodes)),
-                after_step=trainer.after_step,
-                on_epoch=labels.on_epoch,
-                moments=trainer.siamese.moments,
-            )
-        with torch.no_grad():
-            embeddings, trusted = trainer.network.encoder(graph), trainer.trusted()
-        head = trainer.head.probe()
-        probe = fit_probe("inductive", embeddings, graph, replace(labels, train=trusted), seed=method.seed)
-        scores = [one(graph, embeddings) for one in (head, probe)]
-        hits = [float((one.argmax(dim=1) == labels.codes)[nodes].float().mean()) for one in scores]
-        best = int(hits[1] > hits[0])  # ties go to the head, which was selected among epochs
-        notes = {"head_validation_accuracy": hits[0], "probe_validation_accuracy": hits[1]}
-        notes["trusted_labels"] = float(trusted.sum() / labels.train.sum())
-        network = ProbedEncoder(trainer.network.encoder, (head, probe)[best])
-        return Fitted(scores[best], embeddings, network, learn, [*early, *history], notes)
+    warm_up: int = param(300, "epochs of contrast before labels are used", low=0)
+    epochs: int = param(200, "epochs with labels", low=1)
 
-    return learn(observed)
+    @abstractmethod
+    def _trainer(self, siamese: Siamese, observed: Observed) -> LabelledTrainer:
+        """Return what trains the networks on labels."""
+
+    def _network(self, features: int, classes: int) -> ProbedEncoder:
+        return ProbedEncoder(self._encoder(features), Probe("inductive", self.dim, classes))
+
+    def _fit(self, graph: Graph, observed: Observed) -> Fitted:
+        siamese, early = self._contrast(graph, self.warm_up, observed)
+        stream = torch.get_rng_state()
+
+        def learn(labels: Observed) -> Fitted:
+            with torch.random.fork_rng(devices=[]):
+                torch.set_rng_state(stream)  # so that equal labels teach the same whenever they are learned
+                trainer, nodes = self._trainer(siamese.copy(), labels), labels.validation.nonzero().squeeze(1)
+                held_out = labels.at(nodes)
+                history = train(
+                    trainer,
+                    trainer.losses,
+                    Schedule(self.epochs, self.learning_rate),
+                    score=lambda: held_out.score(trainer.scores(nodes)),
+                    after_step=trainer.after_step,
+                    on_epoch=labels.on_epoch,
+                    moments=trainer.siamese.moments,
+                )
+            with torch.no_grad():
+                embeddings, trusted = trainer.network.encoder(graph), trainer.trusted()
+            head = trainer.head.probe()
+            probe = fit_probe("inductive", embeddings, graph, replace(labels, train=trusted), seed=self.seed)
+            scores = [one(graph, embeddings) for one in (head, probe)]
+            hits = [float((one.argmax(dim=1) == labels.codes)[nodes].float().mean()) for one in scores]
+            best = int(hits[1] > hits[0])  # ties go to the head, which was selected among epochs
+            notes = {"head_validation_accuracy": hits[0], "probe_validation_accuracy": hits[1]}
+            notes["trusted_labels"] = float(trusted.sum() / labels.train.sum())
+            network = ProbedEncoder(trainer.network.encoder, (head, probe)[best])
+            return Fitted(scores[best], embeddings, network, learn, [*early, *history], notes)
+
+        return learn(observed)

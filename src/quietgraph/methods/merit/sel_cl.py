@@ -5,18 +5,15 @@ Everything between labelled nodes is on those of a step alone, so m x m is as la
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from typing import final
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from quietgraph.graph import Graph
-from quietgraph.methods.base import Fitted, Observed
-from quietgraph.methods.merit.labelled import LabelledTrainer, fit_with_labels
-from quietgraph.methods.merit.siamese import Siamese, SiameseClassifier
-from quietgraph.methods.probe import Probe, ProbedEncoder
+from quietgraph.methods.base import Observed
+from quietgraph.methods.merit.labelled import LabelledSiamese, LabelledTrainer
+from quietgraph.methods.merit.siamese import Siamese
 from quietgraph.params import param
 from quietgraph.types import Embeddings, Labels, Mask, Scalar
 
@@ -25,15 +22,13 @@ _HIGHEST, _LOWEST = 0.99, 0.01  # fractions of a vote are kept between these
 
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
-class SelCL(SiameseClassifier):
+class SelCL(LabelledSiamese):
     """Selective supervised contrast on MERIT's networks (Sel-CL, Li et al., CVPR 2022).
 
     The method is one for images; its port to graphs is our reading: MERIT's 300 epochs without labels, then MERIT's
     loss with the confident pairs of Sel-CL among the labelled nodes. There is no queue and no mixup.
     """
 
-    warm_up: int = param(300, "epochs of contrast before labels are used", low=0)
-    epochs: int = param(200, "epochs with labels", low=1)
     neighbours: int = param(10, "labelled neighbours that vote on a label (k)", low=1)
     confident_quantile: float = param(
         0.5, "quantile of the classes' confirmed labels that is the quota (alpha)", low=0, high=1
@@ -45,12 +40,8 @@ class SelCL(SiameseClassifier):
     similarity_weight: float = param(0.01, "weight of the pairs' classes (lambda_s)", low=0)
     refresh: int = param(5, "epochs between two selections", low=1)
 
-    def _network(self, features: int, classes: int) -> ProbedEncoder:
-        return ProbedEncoder(self._encoder(features), Probe("inductive", self.dim, classes))
-
-    def _fit(self, graph: Graph, observed: Observed) -> Fitted:
-        make = partial(_Trainer, self)
-        return fit_with_labels(self, graph, observed, make, warm_up=self.warm_up, epochs=self.epochs)
+    def _trainer(self, siamese: Siamese, observed: Observed) -> LabelledTrainer:
+        return _Trainer(self, siamese, observed)
 
 
 class _Trainer(LabelledTrainer):
@@ -100,13 +91,8 @@ def confident_nodes(similarity: Tensor, labels: Labels, neighbours: int, quantil
     """Return, for each class, as many nodes as the quota, those that two votes confirm most [labelled].
 
     The first vote uses the observed labels, the second the outcome of the first; no node votes on itself. The quota is
-    a quantile over classes of the labels that the second vote confirms. Ties in it go to the larger first share.
-
-    Args:
-        similarity: Of the embeddings [labelled, labelled].
-        labels: Observed labels [labelled].
-        neighbours: Nodes that vote on a label; fewer where classes are small.
-        quantile: See above.
+    a quantile over classes of the labels that the second vote confirms. Ties in it go to the larger first share; where
+    classes are small, fewer neighbours vote. Similarity is [labelled, labelled], labels are [labelled].
     """
     codes, labels = torch.unique(labels, return_inverse=True)
     count, classes = len(labels), len(codes)

@@ -51,9 +51,9 @@ class SiameseEncoder(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class ForwardPass:
-    """Outputs of both networks for some nodes in two views."""
+    """Outputs of both networks for some nodes in two views [nodes, dim]."""
 
-    embeddings: Pair  # of the online encoder [nodes, dim]
+    embeddings: Pair  # of the online encoder
     predictions: Pair  # of the online network
     target_embeddings: Pair  # without gradient, as the next
     target_projections: Pair
