@@ -9,7 +9,7 @@ import torch
 from scipy.special import softmax
 
 import quietgraph as qg
-from quietgraph.annotators.consensus import Readings, find_consensus, run_em, shrunk_matrices
+from quietgraph.annotators.consensus import find_consensus, run_em, shrunk_matrices
 from quietgraph.annotators.quality import annotator_table, disagreement_table
 from quietgraph.data.annotations import Annotations
 from quietgraph.data.data import Data, as_data
@@ -75,7 +75,7 @@ def test_verified_labels_are_certain() -> None:
     np.testing.assert_allclose(found.probabilities[truly], np.eye(4)[true[truly]], atol=1e-12)
 
 
-def em_slow(readings: Readings, prior: FloatArray, matrices: FloatArray) -> tuple[FloatArray, FloatArray]:
+def em_slow(readings: Annotations, prior: FloatArray, matrices: FloatArray) -> tuple[FloatArray, FloatArray]:
     """One step of EM without copying, answer by answer."""
     posterior = softmax(prior, axis=1)
     for node, who, code in zip(readings.nodes, readings.annotators, readings.codes, strict=True):
@@ -89,11 +89,10 @@ def em_slow(readings: Readings, prior: FloatArray, matrices: FloatArray) -> tupl
 
 def test_a_step_of_em_equals_its_definition() -> None:
     draws = np.random.default_rng(0)
-    readings = Readings(
-        np.repeat(np.arange(20), 2), np.tile([0, 1], 20), draws.integers(3, size=40), np.full(20, -1), 2, 3
-    )
+    nodes, who, codes = np.repeat(np.arange(20), 2), np.tile([0, 1], 20), draws.integers(3, size=40)
+    readings = Annotations(("a", "b"), np.arange(3), 20, nodes, who, codes)
     prior, start = draws.normal(size=(20, 3)), draws.dirichlet(np.ones(3) * 3, (2, 3))
-    found = run_em(readings, prior, start, steps=1)
+    found = run_em(readings, np.full(20, -1), prior, start, steps=1)
     matrices, posterior = em_slow(readings, prior, start)
     np.testing.assert_allclose(found.matrices, matrices)
     np.testing.assert_allclose(found.posterior, posterior)
@@ -106,10 +105,11 @@ def test_an_annotator_who_repeats_the_classifier_is_found() -> None:
     classifier = np.where(draws.random(600) < 0.7, true, draws.integers(3, size=600))
     honest = [np.where(draws.random(600) < 0.8, true, draws.integers(3, size=600)) for _ in range(2)]
     codes = np.concatenate([*honest, classifier])
-    readings = Readings(np.tile(np.arange(600), 3), np.repeat([0, 1, 2], 600), codes, np.full(600, -1), 3, 3)
+    names, asked, who = ("a", "b", "c"), np.tile(np.arange(600), 3), np.repeat([0, 1, 2], 600)
+    readings = Annotations(names, np.arange(3), 600, asked, who, codes)
     prior = np.log(0.85 * np.eye(3)[classifier] + 0.05)
     start = np.tile(0.55 * np.eye(3) + 0.15, (3, 1, 1))
-    copying = run_em(readings, prior, start, may_copy=True).copying
+    copying = run_em(readings, np.full(600, -1), prior, start, may_copy=True).copying
     assert copying[2] > 0.5
     assert copying[:2].max() < 0.3
 

@@ -91,3 +91,5 @@ def test_a_run_folder_is_enough(tmp_path, result) -> None:
     expected = next_labels(replace(result, consensus=None), 3)
     assert found["node"].astype(int).tolist() == expected["node"].tolist()
     assert found["suggested"].tolist() == expected["suggested"].tolist()
+    pd.DataFrame({"annotator": ["ada", "bob"], "kappa": [0.9, 0.5]}).to_csv(tmp_path / "annotators.csv", index=False)
+    assert set(next_labels_of_run(tmp_path, budget=3, costs={"ada": 10.0})["annotator"]) == {"bob"}

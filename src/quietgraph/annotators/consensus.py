@@ -6,7 +6,7 @@ seen the answers on node i; s_a is how often the annotator answers as it does, f
 answer tells nothing of its own. All of it follows by EM as in Dawid and Skene (1979), with p_i as each node's prior.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from quietgraph.classify.smoothing import (
     own_attributes,
     smooth_attributes,
 )
+from quietgraph.data.annotations import Annotations
 from quietgraph.data.data import Data
 from quietgraph.data.splits import stratified_folds
 from quietgraph.rng import torch_generator
@@ -34,27 +35,6 @@ _FIRST_RATE = 0.3
 _FEWEST = 20  # nodes from which a classifier is asked
 _POWERS = np.arange(0, 17) / 8  # of the classifier's probabilities
 _LEAST = 1e-12
-
-
-@dataclass(frozen=True, eq=False)
-class Readings:
-    """Answers about the nodes that have any, and the verified labels of these.
-
-    Attributes:
-        nodes: Which of these nodes an answer is about, from 0 [answers].
-        annotators: Who gave it [answers].
-        codes: Its class [answers].
-        certain: Verified class, -1 without one [nodes].
-        num_annotators: How many there are.
-        num_classes: How many there are.
-    """
-
-    nodes: IntArray
-    annotators: IntArray
-    codes: IntArray
-    certain: IntArray
-    num_annotators: int
-    num_classes: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,10 +89,9 @@ def find_consensus(data: Data, *, seed: int) -> Consensus:
     place = np.full(answers.num_nodes, UNKNOWN)
     place[asked] = np.arange(len(asked))
     certain = np.where(data.verified.numpy(), data.codes.numpy(), UNKNOWN)[asked]
-    sizes = (len(answers.names), len(answers.classes))
-    readings = Readings(place[answers.nodes], answers.annotators, answers.codes, certain, *sizes)
-    found = fit_answers(readings, _space(data)[torch.from_numpy(asked)], seed=seed)
-    codes, every = data.codes.clone(), np.zeros((len(place), sizes[1]))
+    about = replace(answers, nodes=place[answers.nodes], num_nodes=len(asked))
+    found = fit_answers(about, certain, _space(data)[torch.from_numpy(asked)], seed=seed)
+    codes, every = data.codes.clone(), np.zeros((len(place), len(answers.classes)))
     codes[torch.from_numpy(asked)] = torch.from_numpy(found.posterior.argmax(axis=1))
     every[asked] = found.posterior
     weights = np.where(place == UNKNOWN, 1.0, every.max(axis=1)) ** 4
@@ -121,48 +100,51 @@ def find_consensus(data: Data, *, seed: int) -> Consensus:
     return Consensus(codes, every, weights, found.matrices, found.copying, likelihood)
 
 
-def fit_answers(readings: Readings, rows: Embeddings, *, seed: int) -> AnswerModel:
-    """Return how annotators answer about some nodes.
+def fit_answers(answers: Annotations, certain: IntArray, rows: Embeddings, *, seed: int) -> AnswerModel:
+    """Return how annotators answer.
 
     Args:
-        readings: Of these nodes.
+        answers: About some nodes, all of which have one.
+        certain: Verified class of each of these nodes, -1 without one [nodes].
         rows: Unit rows of the same nodes that saw no answer [nodes, dim].
         seed: Of the folds.
     """
-    start = np.tile(_symmetric(readings.num_classes, _FIRST_RATE), (readings.num_annotators, 1, 1))
-    prior = np.zeros((len(rows), readings.num_classes))
+    classes = len(answers.classes)
+    start = np.tile(_symmetric(classes, _FIRST_RATE), (len(answers.names), 1, 1))
+    prior = np.zeros((len(rows), classes))
     if len(rows) < _FEWEST:  # EM would follow chance
-        return run_em(readings, prior, start, steps=1)
-    found = run_em(readings, prior, start)
+        return run_em(answers, certain, prior, start, steps=1)
+    found = run_em(answers, certain, prior, start)
     for may_copy in _ROUNDS:
-        found = run_em(readings, _log_prior(found, rows, seed), found.matrices, may_copy=may_copy)
+        found = run_em(answers, certain, _log_prior(found, rows, seed), found.matrices, may_copy=may_copy)
     return found
 
 
 def run_em(
-    readings: Readings, log_prior: FloatArray, matrices: FloatArray, *, may_copy: bool = False, steps: int = _STEPS
+    answers: Annotations,
+    certain: IntArray,
+    log_prior: FloatArray,
+    matrices: FloatArray,
+    *,
+    may_copy: bool = False,
+    steps: int = _STEPS,
 ) -> AnswerModel:
-    """Return how annotators answer, by EM in which every node has its own prior.
+    """Return how annotators answer, by EM in which every node has its own prior [nodes, classes].
 
-    Args:
-        readings: Of some nodes.
-        log_prior: Of the true class, and what annotators may copy [nodes, classes].
-        matrices: To begin with [annotators, classes, classes].
-        may_copy: Whether annotators can answer as the prior does.
-        steps: At most.
+    Where they may copy, an answer can follow the prior.
     """
-    who, nodes, classifier = readings.annotators, readings.nodes, softmax(log_prior, axis=1)
-    sizes = np.bincount(who, minlength=readings.num_annotators)
+    who, nodes, codes, classifier = answers.annotators, answers.nodes, answers.codes, softmax(log_prior, axis=1)
+    sizes, known = np.bincount(who, minlength=len(matrices)), _certain_logs(certain, log_prior.shape[1])
     copying = np.full(len(sizes), _COPIES[0] / sum(_COPIES) if may_copy else 0.0)
     for _ in range(steps):
         share = copying[who][:, None]
-        said = share * classifier[nodes, readings.codes][:, None]
-        answer = (1 - share) * matrices[who, :, readings.codes] + said  # [answers, classes]
-        logs = _certain_logs(readings)
+        said = share * classifier[nodes, codes][:, None]
+        answer = (1 - share) * matrices[who, :, codes] + said  # [answers, classes]
+        logs = known.copy()
         np.add.at(logs, nodes, np.log(np.maximum(answer, _LEAST)))
         posterior = softmax(log_prior + logs, axis=1)
-        counts = np.zeros((len(sizes), readings.num_classes, readings.num_classes))  # by annotator, answer, true class
-        np.add.at(counts, (who, readings.codes), posterior[nodes])
+        counts = np.zeros_like(matrices)  # by annotator, answer, true class
+        np.add.at(counts, (who, codes), posterior[nodes])
         before, matrices = matrices, shrunk_matrices(counts.transpose(0, 2, 1))
         if may_copy:
             copied = np.bincount(who, (posterior[nodes] * said / answer).sum(axis=1), len(sizes))
@@ -212,12 +194,10 @@ def _log_prior(found: AnswerModel, rows: Embeddings, seed: int) -> FloatArray:
     return np.asarray(log_softmax(_POWERS[int(np.argmax(merits))] * prior, axis=1))
 
 
-def _certain_logs(readings: Readings) -> FloatArray:
+def _certain_logs(certain: IntArray, classes: int) -> FloatArray:
     """Return log P(verified label | true class), 0 where nobody has verified one [nodes, classes]."""
-    logs = np.zeros((len(readings.certain), readings.num_classes))
-    verified = readings.certain != UNKNOWN
-    logs[verified] = np.where(np.eye(readings.num_classes)[readings.certain[verified]] > 0, 0.0, -1e3)
-    return logs
+    wrong = (certain[:, None] != UNKNOWN) & (certain[:, None] != np.arange(classes))
+    return np.where(wrong, -1e3, 0.0)
 
 
 def _scaled(logs: FloatArray) -> FloatArray:

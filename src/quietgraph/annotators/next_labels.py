@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -31,20 +32,18 @@ def next_labels(
         annotator: Who is to be asked, known or new; without it whoever suits each node best.
         costs: Of an answer by annotator; 1 where it is not said.
     """
-    data, quality, done = assessment.data, None, np.empty((2, 0), dtype=np.int64)
+    answers, kappa = assessment.data.annotations, dict[str, float]()
     if assessment.consensus is not None:
-        answers = data.annotations
-        quality = (
-            annotator_table(answers, assessment.consensus).set_index("annotator").loc[list(answers.names), "kappa"]
-        )
-        done = np.stack([answers.nodes, answers.annotators])
-    who, price = _whom(len(data.ids), quality, done, annotator, costs or {})
-    what = {"beliefs": assessment.posterior, "embeddings": assessment.embeddings, "budget": budget}
-    return _table(who, price, data.ids, assessment.classes, **what)
+        table = annotator_table(answers, assessment.consensus).set_index("annotator")
+        kappa = {name: float(table["kappa"][name]) for name in answers.names}
+    names, value = _value(len(assessment.posterior), kappa, annotator, costs or {})
+    if kappa:
+        value[answers.nodes, answers.annotators] = 0.0
+    return _rank(assessment, budget, names, value)
 
 
 def next_labels_of_run(folder: str | Path, *, budget: int, costs: Mapping[str, float] | None = None) -> pd.DataFrame:
-    """Return `next_labels` of a run folder, by its predictions, embeddings and table of annotators."""
+    """Return `next_labels` by the predictions and embeddings of a run folder."""
     folder = Path(folder)
     try:
         table = pd.read_csv(folder / "predictions.csv", dtype={"id": str})
@@ -53,14 +52,16 @@ def next_labels_of_run(folder: str | Path, *, budget: int, costs: Mapping[str, f
         raise UnreadableFileError(
             f"{folder} is no folder of a run ({error}). Name what `quietgraph fit` wrote."
         ) from error
-    quality = None
+    columns, kappa = table.drop(columns=["id", "predicted", "probability"]), dict[str, float]()
     if (folder / "annotators.csv").exists():
-        quality = pd.read_csv(folder / "annotators.csv", index_col="annotator")["kappa"]
-    who, price = _whom(len(table), quality, np.empty((2, 0), dtype=np.int64), None, costs or {})
-    probabilities = table.drop(columns=["id", "predicted", "probability"])
-    ids, classes = table["id"].to_numpy(), probabilities.columns.to_numpy()
-    what = {"beliefs": probabilities.to_numpy(np.float64), "embeddings": embeddings, "budget": budget}
-    return _table(who, price, ids, classes, **what)
+        kappa = pd.read_csv(folder / "annotators.csv", index_col="annotator")["kappa"].to_dict()
+    known = SimpleNamespace(
+        data=SimpleNamespace(ids=table["id"].to_numpy()),
+        posterior=columns.to_numpy(np.float64),
+        classes=columns.columns.to_numpy(),
+        embeddings=embeddings,
+    )
+    return _rank(known, budget, *_value(len(table), kappa, None, costs or {}))
 
 
 def choose_nodes(
@@ -97,51 +98,41 @@ def choose_nodes(
     return np.array(chosen, dtype=np.int64), np.array(removed)
 
 
-def _table(who: AnyArray, price: FloatArray, ids: AnyArray, classes: AnyArray, **chosen: Any) -> pd.DataFrame:
-    """Return the chosen nodes as a table; `chosen` are beliefs, embeddings and budget."""
-    beliefs, budget = chosen["beliefs"], chosen["budget"]
+def _rank(known: Any, budget: int, names: AnyArray, value: FloatArray) -> pd.DataFrame:
+    """Return the table of `next_labels`, from what an answer of each annotator is worth [nodes, annotators]."""
     if budget < 1:
         raise InvalidParameterError(f"the budget must be one label or more, got {budget}.")
-    largest = beliefs.max(axis=1)
+    largest = known.posterior.max(axis=1)
+    with np.errstate(divide="ignore"):
+        price = 1 / value.max(axis=1)
     doubt = 1 - (1 - _UNSEEN) * largest
-    nodes, gain = choose_nodes(doubt, chosen["embeddings"], budget, price=price, certain=largest == 1)
-    order = np.argsort(-beliefs[nodes], axis=1, kind="stable")
+    nodes, gain = choose_nodes(doubt, known.embeddings, budget, price=price, certain=largest == 1)
+    order = np.argsort(-known.posterior[nodes], axis=1, kind="stable")
     columns = {
-        "node": ids[nodes],
-        "annotator": who[nodes],
+        "node": known.data.ids[nodes],
+        "annotator": names[value[nodes].argmax(axis=1)],
         "label": "",
-        "suggested": classes[order[:, 0]],
+        "suggested": known.classes[order[:, 0]],
         "probability": largest[nodes],
-        "second": classes[order[:, 1]],
+        "second": known.classes[order[:, 1]],
         "gain": gain,
     }
     return pd.DataFrame(columns)
 
 
-def _whom(
-    nodes: int, quality: "pd.Series[float] | None", done: IntArray, annotator: str | None, costs: Mapping[str, float]
+def _value(
+    nodes: int, kappa: dict[str, float], annotator: str | None, costs: Mapping[str, float]
 ) -> tuple[AnyArray, FloatArray]:
-    """Return whom to ask about each node, and the price of an answer that is as good as a perfect one [nodes].
+    """Return names of annotators, and what an answer of each is worth for its cost [nodes, annotators].
 
-    Args:
-        nodes: How many there are.
-        quality: Kappa of each annotator so far, by name.
-        done: Node and annotator of the answers so far [2, answers].
-        annotator: Who is to be asked; without it the best for the price who has not answered.
-        costs: Of an answer by annotator.
+    Their kappa over the cost; 0 of others than the one who is to be asked.
     """
-    kappa = {} if quality is None else {str(name): float(value) for name, value in quality.items()}
     names = [*kappa, *({annotator or PERSON} - {*kappa} if annotator or not kappa else ())]
     for name, cost in costs.items():
         if name not in names:
             raise UnknownNameError("annotator", name, names)
         if not cost > 0:
             raise InvalidParameterError(f"the cost of '{name}' must be above 0, got {cost:g}.")
-    merit = np.array([np.clip(kappa.get(name, 1.0), 1e-3, 1.0) for name in names])
-    value = np.tile(merit / [costs.get(name, 1.0) for name in names], (nodes, 1))
-    value[done[0], done[1]] = 0.0
-    if annotator is not None:
-        value[:, [name != annotator for name in names]] = 0.0
-    best = value.max(axis=1)
-    with np.errstate(divide="ignore"):
-        return np.array(names, dtype=object)[value.argmax(axis=1)], 1 / best
+    merit = [np.clip(kappa.get(name, 1.0), 1e-3, 1.0) / costs.get(name, 1.0) for name in names]
+    asked = [annotator in {None, name} for name in names]
+    return np.array(names, dtype=object), np.tile(np.where(asked, merit, 0.0), (nodes, 1))
