@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from quietgraph.errors import UnreadableFileError
+from quietgraph.errors import UnreadableFileError, UnwritablePathError
 from quietgraph.graph.io.tables import id_keys, open_database, open_table
 
 DECISIONS: Final = ("accept", "keep", "other", "drop", "unsure")
@@ -119,7 +119,7 @@ def _read_table(path: Path) -> Decisions:
             if decided is not None and found.setdefault(key, decided) != decided:
                 raise UnreadableFileError(
                     f"{path} {table.place(row)} decides on the node '{key}' a second time, "
-                    f"'{decided.label or decided.decision}' after '{found[key].label or found[key].decision}'. Keep one."
+                    f"'{decided.label or decided.decision}' after another. Keep one row per node."
                 )
     return Decisions(path.name, found)
 
@@ -131,8 +131,8 @@ def _decided(node: str, cells: Mapping[str, str], where: str) -> Decision | None
     meant = {"accept": cells.get("suggested", ""), "keep": given}.get(decision, "")
     if decision and decision not in DECISIONS:
         raise UnreadableFileError(
-            f"{where}: the decision on '{node}' is '{decision}'; it must be one of {', '.join(DECISIONS)}. Put a label of "
-            "your own in a column label."
+            f"{where}: the decision on '{node}' is '{decision}'; it must be one of {', '.join(DECISIONS)}. Put labels in "
+            "a column label."
         )
     if label and decision != "other" and decision and label != meant and (meant or decision not in VERIFYING):
         raise UnreadableFileError(
@@ -184,7 +184,12 @@ def merge(decisions: Iterable[Decision]) -> dict[str, Decision | None]:
 
 def add_decisions(path: Path, decisions: Iterable[Decision]) -> None:
     """Append decisions to the file of a review; when this returns, they outlive a crash."""
-    with closing(sqlite3.connect(path, timeout=30)) as db, db:
-        db.execute(_TABLE)
-        columns = 'node, decision, label, by, "when", given'
-        db.executemany(f"INSERT INTO decisions ({columns}) VALUES (?, ?, ?, ?, ?, ?)", map(astuple, decisions))
+    columns = 'node, decision, label, by, "when", given'
+    try:
+        with closing(sqlite3.connect(path, timeout=30)) as db, db:
+            db.execute(_TABLE)
+            db.executemany(f"INSERT INTO decisions ({columns}) VALUES (?, ?, ?, ?, ?, ?)", map(astuple, decisions))
+    except sqlite3.Error as error:
+        raise UnwritablePathError(
+            f"{path} cannot be written ({error}). Make room, or look at who may write."
+        ) from error

@@ -17,7 +17,7 @@ from quietgraph.types import UNKNOWN
 
 WHY_COLUMN: Final = "quietgraph_why"
 NAME: Final = "nodes_corrected"
-_FIELD: Final = r'[ \t]*"(?:[^"]|"")*"[^{sep}\r\n]*|[^{sep}\r\n]*'
+_CELL: Final = r'([ \t]*"(?:[^"]|"")*"[^{sep}\r\n]*|[^{sep}\r\n]*)({sep}|\r\n|\n|\r|\Z)'
 
 
 def write_corrected(assessment: Assessment, folder: Path, *, in_place: bool, method: str) -> Path:
@@ -100,39 +100,30 @@ def edit_text(
     start = raw[:3] if raw.startswith(b"\xef\xbb\xbf") else b""
     text = raw[len(start) :].decode("utf-8")
     names, separator, _ = read_header(path)
-    field = re.compile(_FIELD.format(sep=re.escape(separator)))
     id_place, label_place = names.index(id_name), None if label_name is None else names.index(label_name)
     ours = [WHY_COLUMN] if label_name else [CORRECTED_COLUMN, WHY_COLUMN]
-    added_names = [name for name in ours if name not in names]
-    places = [names.index(name) if name in names else len(names) + added_names.index(name) for name in ours]
-    parts, position, is_header = list[str](), 0, True
-    while position < len(text):
-        cells, place = list[str](), position
-        while True:
-            found = field.match(text, place)
-            assert found is not None
-            cells.append(found[0])
-            place = found.end()
-            if not text.startswith(separator, place):
-                break
-            place += 1
-        end = next((one for one in ("\r\n", "\n", "\r") if text.startswith(one, place)), "")
-        position = place + len(end)
-        if len(cells) == 1 < len(names) and not cells[0].strip():  # a blank line
-            parts.append(cells[0] + end)
+    new_names = [name for name in ours if name not in names]
+    places = [names.index(name) if name in names else len(names) + new_names.index(name) for name in ours]
+    parts, cells, added = list[str](), list[str](), ours
+    for cell, end in re.findall(_CELL.format(sep=re.escape(separator)), text):
+        cells.append(cell)
+        if end == separator:
             continue
-        if is_header:
-            added, is_header = ours, False
+        if len(cells) == 1 and not cell.strip() and (len(names) > 1 or not end):  # a blank line, or the end
+            parts.append(cell + end)
         else:
-            key = id_keys([_unquoted(cells[id_place])])[0]
-            new, why = labels.get(key), reasons.get(key, "")
-            if label_place is not None and new is not None:
-                cells[label_place] = _quoted(new, separator)
-            added = [_quoted(one, separator) for one in ([why] if label_name else [new or "", why])]
-        cells += [""] * (max(places) + 1 - len(cells))
-        for at, cell in zip(places, added, strict=True):
-            cells[at] = cell
-        parts.append(separator.join(cells) + end)
+            if not added:
+                key = id_keys([_unquoted(cells[id_place])])[0]
+                new, why = labels.get(key), reasons.get(key, "")
+                if label_place is not None and new is not None:
+                    cells[label_place] = _quoted(new, separator)
+                added = [_quoted(one, separator) for one in ([why] if label_name else [new or "", why])]
+            cells += [""] * (max(places) + 1 - len(cells))
+            for place, one in zip(places, added, strict=True):
+                cells[place] = one
+            parts.append(separator.join(cells) + end)
+            added = []
+        cells = []
     return start + "".join(parts).encode("utf-8")
 
 

@@ -104,13 +104,10 @@ class Evidence:
             ("" if codes[other] == UNKNOWN else names[codes[other]], names[predicted[other]]) for other in heaviest
         ]
         neighbours = [(self.ids[one], self.title(one), *words) for one, words in zip(heaviest, known, strict=True)]
-        given = data.annotations
-        places = [] if given is None else np.flatnonzero(given.nodes == node)
-        answers = (
-            []
-            if given is None
-            else [(given.names[given.annotators[at]], str(given.classes[given.codes[at]])) for at in places]
-        )
+        said, answers = data.annotations, list[tuple[str, str]]()
+        if said is not None:
+            places = np.flatnonzero(said.nodes == node)
+            answers = [(said.names[said.annotators[at]], str(said.classes[said.codes[at]])) for at in places]
         return {
             "columns": self._columns(node),
             "neighbours": neighbours,
@@ -128,7 +125,8 @@ class Evidence:
         if given == suggested:
             second = int(np.argsort(-one.posterior[node], kind="stable")[1])
             sure, next_best = one.posterior[node][[given, second]]
-            return f"'{names[given]}' stays the likeliest ({sure:.0%}), then '{names[second]}' ({next_best:.0%}). {self._shares(node)}".strip()
+            stays = f"'{names[given]}' stays the likeliest ({sure:.0%}), then '{names[second]}' ({next_best:.0%})."
+            return f"{stays} {self._shares(node)}".strip()
         found: dict[bool, list[str]] = {True: [], False: []}
         for kind, words in _SPEAKERS.items():
             shares = one.evidence.get(kind)
@@ -137,8 +135,8 @@ class Evidence:
             if kind == "neighbours" and self._usual is not None:
                 ratio = np.log(self._usual[suggested] / self._usual[given])
                 score, top = float(shares[node] @ ratio), int(np.argmax(shares[node] * np.abs(ratio)))
-                usual = [f"{self._usual[code][top]:.0%}" for code in (suggested, given)]
-                said = f"{shares[node][top]:.0%} {names[top]}, of '{names[suggested]}' usually {usual[0]}, of '{names[given]}' {usual[1]}"
+                new, old = (f"'{names[code]}' {self._usual[code][top]:.0%}" for code in (suggested, given))
+                said = f"{shares[node][top]:.0%} {names[top]}, usually of {new}, of {old}"
             else:
                 for_new, for_old = shares[node][[suggested, given]]
                 score, said = for_new - for_old, f"{for_new:.0%} {names[suggested]}, {for_old:.0%} {names[given]}"

@@ -18,6 +18,7 @@ from quietgraph.assess.assess import Assessment
 from quietgraph.data.data import Truth
 from quietgraph.data.decisions import VERIFIED_FILE, Decisions
 from quietgraph.data.noise_setting import parse_noise
+from quietgraph.data.tables import OURS
 from quietgraph.errors import QuietgraphError, UnwritablePathError
 from quietgraph.files import write_folder
 from quietgraph.methods.base import NodeClassifier
@@ -32,6 +33,7 @@ __all__ = ["check_folder", "free_folder", "next_command", "predictions_table", "
 PAGE_FILE: Final = "report.html"
 SUSPECTS_FILE: Final = "suspects.csv"
 _PATHS: Final = ("source", "nodes", "edges", "annotations", "verified")
+_DECIDED: Final = {"id", "node", "node_id", "given", "observed", "suggested", "decision", "label", "by", "when"}
 _EARLIER: Final = "earlier-"
 
 
@@ -50,8 +52,8 @@ def check_folder(folder: Path, *, overwrite: bool) -> None:
             raise UnwritablePathError(f"{folder} holds other files. Choose an empty or new folder with --out.")
         if not overwrite:
             raise UnwritablePathError(
-                f"{folder} holds a run already. Choose another folder with --out, or replace it with --overwrite, which "
-                "keeps the decisions made in it."
+                f"{folder} holds a run already. Choose another folder with --out, or replace it with --overwrite, "
+                "which keeps the decisions made in it."
             )
     parent = next(one for one in folder.absolute().parents if one.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK):
@@ -95,8 +97,7 @@ def write_run(
         model.save(scratch / "model")
         if decisions is not None:
             (scratch / VERIFIED_FILE).write_text(decisions.to_csv(), encoding="utf-8")
-        if assessment.consensus is not None:
-            _write_annotators(assessment, scratch)
+        _write_annotators(assessment, scratch)
         parts = page_parts(model, assessment, evidence, truth)
         facts = Facts(
             version=__version__,
@@ -156,17 +157,23 @@ def suspects_table(assessment: Assessment, evidence: Evidence) -> pd.DataFrame:
     table.insert(len(table.columns), "decision", "")
     if (own := evidence.table) is not None:
         rows = own.iloc[table["node"].to_numpy()].reset_index(drop=True)
-        table = pd.concat([table, rows.drop(columns=[name for name in rows if name in table.columns])], axis=1)
+        rows.columns = pd.Index([f"own_{name}" if _is_ours(str(name)) else str(name) for name in rows])
+        table = pd.concat([table, rows], axis=1)
     return table.drop(columns="node")
 
 
+def _is_ours(name: str) -> bool:
+    """Return whether `read_decisions` would take a column of this name for one of ours."""
+    return name.strip().lower() in {*_DECIDED, "p_wrong", "is_suspect"} or name.strip().lower().startswith(OURS)
+
+
 def _write_annotators(assessment: Assessment, folder: Path) -> None:
-    """Write who gave which answer, how good they are, and where they disagree."""
+    """Write who gave which answer, how good they are, and where they disagree; nothing without annotators."""
     from quietgraph.annotators.quality import annotator_table, disagreement_table
 
     answers, consensus = assessment.data.annotations, assessment.consensus
-    assert answers is not None
-    assert consensus is not None
+    if answers is None or consensus is None:
+        return
     answers.to_frame(assessment.data.ids).to_csv(folder / "annotations.csv", index=False)
     annotator_table(answers, consensus).to_csv(folder / "annotators.csv", index=False, float_format="%.4g")
     disagreement_table(answers).to_csv(folder / "disagreements.csv", index=False, float_format="%.4g")
@@ -219,7 +226,7 @@ def _next_earlier(folder: Path) -> str:
 
 
 def _tidy_earlier(folder: Path, name: str) -> None:
-    """Move the earlier runs of a replaced one beside it; remove it if nobody changed, added or decided anything in it."""
+    """Move the earlier runs of a replaced one beside it; remove it if nobody changed or decided anything in it."""
     old = folder / name
     if not old.is_dir():
         return

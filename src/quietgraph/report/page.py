@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+from importlib.resources import files
 from typing import Any, Final
 
 import matplotlib as mpl
@@ -75,7 +76,7 @@ def render_page(facts: Facts, parts: dict[str, Any]) -> str:
     templates = Environment(
         loader=PackageLoader("quietgraph.report"), autoescape=select_autoescape(["html"]), trim_blocks=True
     )
-    scripts = "\n".join(_source(templates, name) for name in _SCRIPTS)
+    scripts = "\n".join(_source(name) for name in _SCRIPTS)
     script = f'"use strict";\n(async () => {{\n{scripts}\n}})();\n'  # its names are its own
     data = parts["data"]
     return templates.get_template("report.html").render(
@@ -83,15 +84,14 @@ def render_page(facts: Facts, parts: dict[str, Any]) -> str:
         facts=facts,
         first_rows=range(min(_FIRST_ROWS, len(data["suspects"]["p_wrong"]))),
         data_json=_ours(_script_json(data)),
-        style=_ours(_source(templates, "report.css")),
+        style=_ours(_source("report.css")),
         script=_ours(script),
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
 
 
-def _source(templates: Environment, name: str) -> str:
-    assert templates.loader is not None
-    return templates.loader.get_source(templates, name)[0]
+def _source(name: str) -> str:
+    return files("quietgraph.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def _ours(text: str) -> Markup:
@@ -186,7 +186,7 @@ def _matrix(assessment: Assessment) -> str:
     counts, matrix = assessment.noise.counts, assessment.noise.matrix
     mistaken = counts.sum(axis=0) + counts.sum(axis=1) - 2 * counts.diagonal()
     shown = np.sort(np.argsort(-mistaken, kind="stable")[:_MOST_CLASSES])
-    size = 1.9 + 0.34 * len(shown)
+    size = 1.0 + 0.27 * len(shown)
     return _draw(lambda axes: plots.noise_matrix(matrix[np.ix_(shown, shown)], assessment.classes[shown], ax=axes),
                  size=(size + 0.5, size))  # fmt: skip
 

@@ -14,7 +14,7 @@ from quietgraph.errors import UnreadableFileError
 
 RUN_FILE: Final = "run.json"
 _LONGEST_QUEUE, _SHORTEST_QUEUE, _DOUBT = 5_000, 50, 0.1
-_MOST_SENTENCES, _MOST_NAMED, _MOSTLY = 6, 3, 0.75
+_MOST_SENTENCES, _MOST_NAMED, _MOSTLY = 5, 3, 0.75
 
 
 class Facts(BaseModel):

@@ -36,6 +36,7 @@ class SuspectTable {
     const choose = (event) => {
       const element = event.target.closest("tr[data-row]");
       if (element && Number(element.dataset.row) !== this.current) this.select(Number(element.dataset.row));
+      if (element && event.type === "click") document.getElementById("node").scrollIntoView({ block: "nearest" });
     };
     this.body.addEventListener("click", choose);
     this.body.addEventListener("focusin", choose);
@@ -136,7 +137,7 @@ class SuspectTable {
     this.onCurrent(row);
     if (!focus) return;
     this.element(row)?.focus({ preventScroll: true });
-    this.element(row)?.scrollIntoView({ block: "nearest" });
+    if (matchMedia("(min-width: 70rem)").matches) this.element(row)?.scrollIntoView({ block: "nearest" });
   }
 
   mark() {

@@ -1,0 +1,1 @@
+"""Deciding on suspicious labels in the browser, alone or with others."""
