@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from quietgraph.errors import InvalidParameterError
-from quietgraph.rng import derive_seed, numpy_generator
+from quietgraph.rng import numpy_generator
 from quietgraph.types import AnyArray, Float32Array, FloatArray
 
 # Okabe and Ito's colours; an olive stands for their yellow, which is too pale on white.
@@ -47,13 +47,9 @@ def training(history: Sequence[Mapping[str, float]], ax: Axes | None = None) -> 
 def calibration(
     confidence: AnyArray, right: AnyArray, expected: AnyArray | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw how often a prediction is right against its confidence; the area of a dot is the number of nodes.
+    """Draw how often predictions are `right` [nodes] against their `confidence` [nodes]; a dot's area is their number.
 
-    Args:
-        confidence: Probability of each prediction [nodes].
-        right: Whether it agrees with the label it is scored against [nodes].
-        expected: Probability that it agrees with a label that may be wrong [nodes].
-        ax: Where to draw.
+    Where the labels may be wrong, `expected` is the probability that a prediction agrees with its label [nodes].
     """
     axes = _axes(ax)
     axes.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=":", label="perfect calibration")
@@ -97,9 +93,8 @@ def projections(signal: Any, noise: Any = None, ax: Axes | None = None) -> Axes:
     """Draw how much of the labels, and of their noise, each direction holds; both are `Projection`s."""
     axes = _axes(ax)
     if noise is not None:  # points under a line: two jagged lines would hide each other
-        _curve(
-            axes, noise.scores, "label noise", {"color": BLUE, "ls": "none", "marker": "s", "ms": 2.4, "markevery": 1}
-        )
+        points = {"color": BLUE, "ls": "none", "marker": "s", "ms": 2.4, "markevery": 1}
+        _curve(axes, noise.scores, "label noise", points)
     _curve(axes, signal.scores, "labels", {"color": RED, "lw": 0.9})
     axes.axhline(1 / signal.num_nodes, color=GREY, ls=":")
     _powers_of_ten(axes, "y")
@@ -126,21 +121,14 @@ def bound(terms: Any, ax: Axes | None = None) -> Axes:
     _curve(axes, terms.upper_bound, f"bound, c0 = {terms.constant:g}", {"color": COLOURS[3], "lw": 2.6}, steps)
     if terms.test_loss is not None:
         _curve(axes, terms.test_loss, "measured test loss", {**_line(2, "D"), "ls": "-."}, steps)
-    cost = terms.constant * terms.complexity.value
-    axes.axhline(cost, color=GREY, ls=":", label="kernel complexity KC")
+    axes.axhline(terms.constant * terms.complexity.value, color=GREY, ls=":", label="kernel complexity KC")
     axes.set_ylim(bottom=0)
     _powers_of_ten(axes, "x")
     return _finished(axes, "steps of gradient descent", "loss per node")
 
 
 def noise_matrix(matrix: AnyArray, classes: Sequence[object] | AnyArray, ax: Axes | None = None) -> Axes:
-    """Draw which label the nodes of each true class bear: a heat map with class names, shares in percent.
-
-    Args:
-        matrix: P(label | true class), rows sum to 1 [true class, label].
-        classes: Names, in the order of both.
-        ax: Where to draw.
-    """
+    """Draw P(label | true class) [true class, label] as a heat map with the names of the classes, in percent."""
     values, names = np.asarray(matrix, dtype=float), [str(one) for one in classes]
     size = 1.6 + 0.42 * len(names)
     axes = plt.subplots(figsize=(size + 0.6, size), layout="constrained")[1] if ax is None else ax
@@ -162,14 +150,12 @@ def noise_curves(runs: pd.DataFrame, metric: str = "test_accuracy", ax: Axes | N
     Runs without noise are the point at rate 0; settings without one rate are left out.
     """
     kinds = runs["noise"].str.extract(r"^([a-z]+):([0-9.]+)$").astype({1: float})
-    points = runs.assign(kind=kinds[0], rate=kinds[1].mask(runs["noise"] == "none", 0.0)).dropna(
-        subset=["rate", metric]
-    )
+    points = runs.assign(kind=kinds[0], rate=kinds[1].mask(runs["noise"] == "none", 0.0))
+    points = points.dropna(subset=["rate", metric])
     for name in ("dataset", "kind", "protocol"):
         found = sorted(points[name].dropna().unique())
         if len(found) > 1:
-            several = ", ".join(found)
-            raise InvalidParameterError(f"curves are of one {name}, got {several}. Draw each on axes of its own.")
+            raise InvalidParameterError(f"curves are of one {name}, got {', '.join(found)}. Draw each on its own axes.")
     if points.empty:
         raise InvalidParameterError("no run has a noise with one rate, such as symmetric:0.4, to draw a curve of.")
     axes = _axes(ax)
@@ -184,11 +170,7 @@ def noise_curves(runs: pd.DataFrame, metric: str = "test_accuracy", ax: Axes | N
 
 
 def mean_ranks(ranks: "pd.Series[float]", critical_difference: float, ax: Axes | None = None) -> Axes:
-    """Draw mean ranks, best on top, each with half a critical difference to both sides.
-
-    Methods whose whiskers do not overlap differ significantly (Nemenyi). For the classic picture give these ranks to
-    `scikit_posthocs.critical_difference_diagram`.
-    """
+    """Draw mean ranks, best on top; methods whose whiskers, half a critical difference, do not overlap differ."""
     size = (5.4, 0.8 + 0.24 * len(ranks))
     axes = plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
     places = np.arange(len(ranks))
@@ -218,13 +200,12 @@ def place_nodes(embeddings: Float32Array, *, seed: int = 0) -> FloatArray:
     from sklearn.decomposition import PCA
     from sklearn.manifold import TSNE
     from sklearn.neighbors import KNeighborsRegressor
-    from sklearn.preprocessing import normalize
 
-    draws, rows = numpy_generator(seed, "places on the map"), normalize(np.asarray(embeddings, dtype=np.float64))
+    draws, rows = numpy_generator(seed, "places on the map"), np.asarray(embeddings, dtype=np.float64)
+    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
     wide = np.pad(rows, ((0, 0), (0, max(0, 2 - rows.shape[1]))))
-    count = min(_DIRECTIONS, *wide.shape)
     with np.errstate(invalid="ignore"):  # rows that are all the same have no variance to explain
-        rows = PCA(count, random_state=derive_seed(seed, "directions") % 2**32).fit_transform(wide)
+        rows = PCA(min(_DIRECTIONS, *wide.shape), random_state=int(draws.integers(2**31))).fit_transform(wide)
     places = rows[:, :2]
     if len(rows) >= _FEWEST and rows[:, 0].std() > _SMALLEST:
         anchors = np.sort(draws.choice(len(rows), size=min(_ANCHORS, len(rows)), replace=False))

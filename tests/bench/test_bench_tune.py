@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tiny_methods import LabelFree, Nearest, tiny_data
+from tiny_methods import LabelFree, Nearest, Unlucky, tiny_data
 
 from quietgraph.bench import cross_validate, tune
 from quietgraph.bench.tune import parse_space
@@ -45,3 +45,12 @@ def test_ranges_are_checked() -> None:
             parse_space(GCN, [text])
     with pytest.raises(UnknownNameError, match="parameter of GCN"):
         parse_space(GCN, ["width=8:16"])
+
+
+def test_a_trial_that_fails_says_why(tmp_path: Path) -> None:
+    pytest.importorskip("optuna")
+    found = tune(tiny_data(), Unlucky(), tmp_path / "tune.log", space=["end=none,raise"], trials=6, seeds=[1])
+    reasons = found.set_index("end")["reason"]
+    assert found["score"].isna().tolist() == [end == "raise" for end in found["end"]]
+    assert set(reasons[reasons.index == "none"]) <= {""}
+    assert all(reason.startswith("RuntimeError: no luck") for reason in reasons[reasons.index == "raise"])

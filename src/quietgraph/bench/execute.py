@@ -108,7 +108,7 @@ def execute_batch(runs: Sequence[Run]) -> Iterator[Row]:
             for name in run.measures:
                 row |= MEASURES[name](model, data, truth, run)
         except Exception as error:
-            row = run.row("failed", reason=_sentence(error))
+            row = run.row("failed", reason=words_of(error))
         yield {**row, "seconds": time.perf_counter() - clock}
 
 
@@ -187,7 +187,8 @@ def _load(name: str, seed: int, split: str, data_root: str | None) -> tuple[Data
     return load_benchmark(name, seed=seed, split=None if split == "default" else split, data_root=data_root)
 
 
-def _sentence(error: Exception) -> str:
+def words_of(error: Exception) -> str:
+    """Return what went wrong in one line, with its place where it is no mistake of the caller."""
     if isinstance(error, QuietgraphError):
         return str(error)
     place = traceback.extract_tb(error.__traceback__)[-1]

@@ -1,5 +1,6 @@
 """What a benchmark runs: datasets x methods x noise x seeds, carried out into a file."""
 
+import contextlib
 import hashlib
 import importlib.util
 import inspect
@@ -7,6 +8,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -108,7 +110,12 @@ class Grid:
                 batches.setdefault(run.group, []).append(run)
         left, tell = sum(map(len, batches.values())), on_run or (lambda *_: None)
         tell(len(runs) - left, len(runs))
-        for row in _carry_out(list(batches.values()), jobs=jobs, time_limit=time_limit, ray=ray):
+        work: Any = partial(carry_out, jobs=jobs)
+        if ray is not None and batches:
+            from quietgraph.bench.ray import carry_out as carry_out_on_ray
+
+            work = partial(carry_out_on_ray, address=ray)
+        for row in work(list(batches.values()), time_limit=time_limit):
             append_run(path, row)
             left -= 1
             tell(len(runs) - left, len(runs))
@@ -150,13 +157,9 @@ def method_of(given: MethodLike, dataset: str = "") -> tuple[str, NodeClassifier
     """
     if isinstance(given, NodeClassifier):
         model = clone(given)
-        usual = type(model)().get_params()
-        changed = {name: value for name, value in _parameters(model).items() if value != usual[name]}
-        return (
-            ":".join([method_name(type(model)), *(f"{name}={value}" for name, value in changed.items())]),
-            model,
-            False,
-        )
+        usual = _parameters(type(model)())
+        changed = [f"{name}={value}" for name, value in _parameters(model).items() if value != usual[name]]
+        return ":".join([method_name(type(model)), *changed]), model, False
     if not isinstance(given, str):
         return method_of(given(), dataset)
     name, *pairs = given.split(":")
@@ -182,14 +185,6 @@ def fingerprint(graph: Graph, codes: Tensor) -> str:
     return digest.hexdigest()
 
 
-def _carry_out(batches: list[list[Run]], *, jobs: int, time_limit: float | None, ray: str | None) -> Iterable[Any]:
-    if ray is None or not batches:
-        return carry_out(batches, jobs=jobs, time_limit=time_limit)
-    from quietgraph.bench.ray import carry_out as carry_out_on_ray
-
-    return carry_out_on_ray(batches, address=ray, time_limit=time_limit)
-
-
 def _finished(path: str | Path, measures: Sequence[str]) -> set[tuple[object, ...]]:
     """Return the keys of the runs in a file that are done with these measures."""
     if not Path(path).exists():
@@ -205,13 +200,12 @@ def _parameters(model: NodeClassifier) -> dict[str, Any]:
 
 
 def _settings(model: NodeClassifier) -> str:
-    """Return a digest of all parameters, the revision, and the code of a method that is not ours."""
-    facts: list[Any] = [_parameters(model), model.revision]
-    if not type(model).__module__.startswith("quietgraph."):
-        try:
-            facts.append(inspect.getsource(type(model)))
-        except (OSError, TypeError):  # typed at a prompt
-            facts.append("")
+    """Return a digest of all parameters, the revision, and the file of a method that is not ours."""
+    facts, method = [_parameters(model), model.revision], type(model)
+    if not method.__module__.startswith("quietgraph."):
+        whole = method if method.__module__ == "__main__" else sys.modules[method.__module__]
+        with contextlib.suppress(OSError, TypeError):  # typed at a prompt
+            facts.append(inspect.getsource(whole))
     return hashlib.blake2b(json.dumps(facts, sort_keys=True, default=str).encode(), digest_size=4).hexdigest()
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from quietgraph.bench.execute import PAPER, Run, cross_validate
+from quietgraph.bench.execute import PAPER, Run, cross_validate, words_of
 from quietgraph.bench.grid import DatasetLike, Grid, MethodLike
 from quietgraph.bench.metrics import accuracy
 from quietgraph.errors import InvalidParameterError, QuietgraphError, UnknownNameError
@@ -14,15 +14,8 @@ from quietgraph.methods.base import NodeClassifier
 from quietgraph.params import parameters, parse_assignments
 
 OBJECTIVES: Final = ("validation", "folds")
-# The ranges that the paper searches, and the temperature.
-USUAL: Final = (
-    "learning_rate=1e-4:0.5:log",
-    "weight_decay=1e-5:5e-3:log",
-    "dropout=0.3:0.7",
-    "rank_ratio=0.1:0.9",
-    "rank_weight=0.05:0.5",
-    "temperature=0.1:1.0",
-)
+_PAPERS: Final = "learning_rate=1e-4:0.5:log weight_decay=1e-5:5e-3:log dropout=0.3:0.7"
+USUAL: Final = f"{_PAPERS} rank_ratio=0.1:0.9 rank_weight=0.05:0.5 temperature=0.1:1.0".split()
 
 
 def tune(
@@ -52,7 +45,7 @@ def tune(
         noise: Setting.
         seeds: Draws that the score is averaged over.
         on_trial: Called with the finished and all trials after each.
-        grid: Other fields of `Grid`: split, protocol, data_root.
+        grid: Other fields of `Grid`: split, data_root.
     """
     try:
         import optuna
@@ -62,28 +55,29 @@ def tune(
         raise QuietgraphError("Optuna is not installed. Install it with: pip install 'quietgraph[tune]'") from error
     if by not in OBJECTIVES:
         raise UnknownNameError("objective", by, OBJECTIVES)
-    runs = Grid(dataset, method, noise, seeds, **{"protocol": PAPER, **grid}).runs()
+    runs = Grid(dataset, method, noise, seeds, protocol=PAPER, **grid).runs()
     spans = parse_space(type(runs[0].estimator), space)
-    name = f"{runs[0].key} {by} {sorted(spans.items())} {list(seeds)}"
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    storage = JournalStorage(JournalFileBackend(str(path)))
-    study = optuna.create_study(storage=storage, study_name=name, direction="maximize", load_if_exists=True)
-    study.sampler = optuna.samplers.TPESampler(seed=len(_ended(study)))  # a search that goes on draws other values
+    about: Any = {"study_name": f"{runs[0].key} {by} {sorted(spans.items())} {list(seeds)}", "direction": "maximize"}
+    study = optuna.create_study(storage=JournalStorage(JournalFileBackend(str(path))), load_if_exists=True, **about)
 
-    def objective(trial: Any) -> float:
+    def ended() -> list[Any]:
+        return [trial for trial in study.get_trials(deepcopy=False) if trial.state.is_finished()]
+
+    study.sampler = optuna.samplers.TPESampler(seed=len(ended()))  # a search that goes on draws other values
+    while len(ended()) < trials:
+        trial = study.ask()
         values = {name: _suggest(trial, name, span) for name, span in spans.items()}
-        return sum(_score(run, by, values) for run in runs) / len(runs)
-
-    def tell(study: Any, _: Any) -> None:
+        try:
+            study.tell(trial, sum(_score(run, by, values) for run in runs) / len(runs))
+        except Exception as error:
+            trial.set_user_attr("reason", words_of(error))
+            study.tell(trial, state=optuna.trial.TrialState.FAIL)
         if on_trial is not None:
-            on_trial(len(_ended(study)), trials)
-
-    study.optimize(objective, n_trials=max(0, trials - len(_ended(study))), catch=(Exception,), callbacks=[tell])
-    rows = [
-        {**trial.params, "score": trial.value, "reason": trial.system_attrs.get("fail_reason", "")}
-        for trial in _ended(study)
-    ]
-    return pd.DataFrame(rows).sort_values("score", ascending=False, kind="stable", ignore_index=True)
+            on_trial(len(ended()), trials)
+    rows = [{**one.params, "score": one.value, "reason": one.user_attrs.get("reason", "")} for one in ended()]
+    frame = pd.DataFrame(rows).astype({"score": float})
+    return frame.sort_values("score", ascending=False, kind="stable", ignore_index=True)
 
 
 def parse_space(method: type[NodeClassifier], texts: Iterable[str] = ()) -> dict[str, tuple[Any, ...]]:
@@ -91,16 +85,13 @@ def parse_space(method: type[NodeClassifier], texts: Iterable[str] = ()) -> dict
     known, space = parameters(method), dict[str, tuple[Any, ...]]()
     for text in list(texts) or [each for each in USUAL if each.partition("=")[0] in known]:
         name, _, given = text.partition("=")
-        ends, comma, _ = given.removesuffix(":log").partition(",")
-        parts = given.split(",") if comma or ":" not in ends else ends.split(":")
-        values = [parse_assignments(method, {name: part})[name] for part in parts]
-        if parts == given.split(","):
-            space[name] = (values,)
-            continue
-        is_log = given.endswith(":log")
-        if len(values) != 2 or not all(type(end) in {int, float} for end in values) or not values[0] < values[1]:  # type: ignore[operator]
+        is_span = ":" in given and "," not in given
+        parts = given.removesuffix(":log").split(":") if is_span else given.split(",")
+        values: list[Any] = [parse_assignments(method, {name: part})[name] for part in parts]
+        are_ends = len(values) == 2 and all(type(end) in {int, float} for end in values) and values[0] < values[1]
+        if is_span and not are_ends:
             raise InvalidParameterError(f"a range is name=low:high, name=low:high:log or name=a,b,c, got '{text}'.")
-        space[name] = (*values, is_log)
+        space[name] = (*values, given.endswith(":log")) if is_span else (values,)
     if not space:
         raise InvalidParameterError(f"{method.__name__} has none of the usual parameters. Name a range: name=low:high.")
     return space
@@ -120,7 +111,3 @@ def _score(run: Run, by: str, values: dict[str, Any]) -> float:
         return cross_validate(model, data)
     held_out = data.split.validation.numpy()
     return accuracy(model.fit(data).predict()[held_out], data.labels[held_out])
-
-
-def _ended(study: Any) -> list[Any]:
-    return [trial for trial in study.get_trials(deepcopy=False) if trial.state.is_finished()]

@@ -119,13 +119,9 @@ class PaperTable:
 
     def _part(self, runs: pd.DataFrame, seeds: str, protocol: str) -> pd.DataFrame:
         """Return the runs that the table is of."""
-        wanted: dict[str, Any] = {
-            "dataset": self.datasets,
-            "method": self.methods,
-            "noise": self.noise,
-            "split": ["default"],
-        }
+        wanted: dict[str, Any] = {"dataset": self.datasets, "method": self.methods, "noise": self.noise}
         wanted |= {"seed": parse_seeds(seeds or self.seeds), "protocol": [self.protocol or protocol]}
+        wanted["split"] = ["default"]
         return runs[runs[list(wanted)].isin(wanted).all(axis=1)]
 
     def _ours(self, runs: pd.DataFrame, seeds: str, protocol: str) -> Iterator[Cell]:
@@ -137,15 +133,11 @@ class PaperTable:
                 yield from self._tests(paper_tables()[name]._part(runs, seeds, protocol), rivals)
         else:
             part = self._part(runs, seeds, protocol)
-            if part.empty:
-                return
             view = {"value": self._values, "difference": _differences, "ratio": _ratios, "choice": _choices}[self.show]
-            yield from view(part)
+            yield from view(part) if len(part) else ()
 
     def _values(self, part: pd.DataFrame) -> Iterator[Cell]:
-        for name in self.quantities:
-            if name not in part:
-                continue
+        for name in part.columns.intersection(list(self.quantities)):
             found: list[Any] = summary(part, name).to_dict("records")
             for cell in found:
                 failed = f"failed: {cell['failed']}" if cell["failed"] else ""
@@ -218,9 +210,8 @@ def _ratios(part: pd.DataFrame) -> Iterator[Cell]:
     for dataset, cell in part[part["status"] == "done"].groupby("dataset"):
         wide = cell.pivot_table("seconds_fit", "seed", "method")
         for method in wide if "gcn" in wide else []:
-            yield {"dataset": dataset, "method": method, **_moments(wide[method] / wide["gcn"])} | {
-                "words": f"{wide[method].mean():.2g} s"
-            }
+            words = f"{wide[method].mean():.2g} s"
+            yield {"dataset": dataset, "method": method, "words": words, **_moments(wide[method] / wide["gcn"])}
 
 
 def _choices(part: pd.DataFrame) -> Iterator[Cell]:
