@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from quietgraph.annotators.consensus import symmetric
 from quietgraph.assess.posterior import (
     Labels,
     fit_label_model,
     fit_matrix,
     label_posterior,
     sharpen,
-    symmetric,
     without_noise,
 )
 from quietgraph.types import FloatArray, IntArray

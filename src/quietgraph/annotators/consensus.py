@@ -110,7 +110,7 @@ def fit_answers(answers: Annotations, certain: IntArray, rows: Embeddings, *, se
         seed: Of the folds.
     """
     classes = len(answers.classes)
-    start = np.tile(_symmetric(classes, _FIRST_RATE), (len(answers.names), 1, 1))
+    start = np.tile(symmetric(classes, _FIRST_RATE), (len(answers.names), 1, 1))
     prior = np.zeros((len(rows), classes))
     if len(rows) < _FEWEST:  # EM would follow chance
         return run_em(answers, certain, prior, start, steps=1)
@@ -165,16 +165,25 @@ def shrunk_matrices(counts: FloatArray) -> FloatArray:
     """
     total = counts.sum(axis=0)
     rate = float(np.clip(1 - np.trace(total) / max(total.sum(), 1e-9), 0.01, 0.9))
-    shared = total + 10.0 * _symmetric(len(total), rate)
+    shared = total + 10.0 * symmetric(len(total), rate)
     shared = shared / shared.sum(axis=1, keepdims=True)
-    found = counts + _KAPPAS[int(np.argmax([_evidence(counts, kappa * shared) for kappa in _KAPPAS]))] * shared
+    found = (
+        counts
+        + _KAPPAS[int(np.argmax([dirichlet_evidence(counts, kappa * shared).sum() for kappa in _KAPPAS]))] * shared
+    )
     return np.asarray(found / found.sum(axis=2, keepdims=True))
 
 
-def _evidence(counts: FloatArray, alpha: FloatArray) -> float:
-    """Return the log Dirichlet-multinomial probability of rows of counts."""
-    rows = gammaln(alpha.sum(axis=1)) - gammaln(alpha.sum(axis=1) + counts.sum(axis=2))
-    return float(rows.sum() + (gammaln(alpha + counts) - gammaln(alpha)).sum())
+def dirichlet_evidence(counts: FloatArray, alpha: FloatArray) -> FloatArray:
+    """Return the log Dirichlet-multinomial probability of rows of counts [..., rows, columns], by matrix [...]."""
+    rows = gammaln(alpha.sum(axis=-1)) - gammaln((alpha + counts).sum(axis=-1))
+    return np.asarray((rows + (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=-1)).sum(axis=-1))
+
+
+def symmetric(classes: int, rate: float) -> FloatArray:
+    """Return the noise matrix in which all mistakes are equally likely [classes, classes]."""
+    off = rate / (classes - 1)
+    return off + (1 - rate - off) * np.eye(classes)
 
 
 def _log_prior(found: AnswerModel, rows: Embeddings, seed: int) -> FloatArray:
@@ -211,8 +220,3 @@ def _space(data: Data) -> Embeddings:
     rows = make(graph, count_columns(graph))
     mean, directions = leading_directions(rows, _DIRECTIONS, generator=torch_generator(0, "attribute directions"))
     return F.normalize((rows - mean) @ directions, dim=1)
-
-
-def _symmetric(classes: int, rate: float) -> FloatArray:
-    off = rate / (classes - 1)
-    return np.asarray(np.full((classes, classes), off) + (1 - rate - off) * np.eye(classes))

@@ -54,7 +54,8 @@ def next_labels_of_run(folder: str | Path, *, budget: int, costs: Mapping[str, f
         ) from error
     columns, kappa = table.drop(columns=["id", "predicted", "probability"]), dict[str, float]()
     if (folder / "annotators.csv").exists():
-        kappa = pd.read_csv(folder / "annotators.csv", index_col="annotator")["kappa"].to_dict()
+        quality = pd.read_csv(folder / "annotators.csv")
+        kappa = dict(zip(quality["annotator"].astype(str), quality["kappa"], strict=True))
     known = SimpleNamespace(
         data=SimpleNamespace(ids=table["id"].to_numpy()),
         posterior=columns.to_numpy(np.float64),

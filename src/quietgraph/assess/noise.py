@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from torch import nn
 
-from quietgraph.assess.posterior import symmetric
+from quietgraph.annotators.consensus import symmetric
 from quietgraph.classify.noise_matrix import noise_matrix
 from quietgraph.methods.base import NodeClassifier
 from quietgraph.types import Embeddings, FloatArray

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import gammaln, log_softmax, softmax
+from scipy.special import log_softmax, softmax
 
+from quietgraph.annotators.consensus import dirichlet_evidence, symmetric
 from quietgraph.types import UNKNOWN, FloatArray, IntArray
 
 _KAPPAS = np.array([5.0, 10.0, 20.0, 40.0, 80.0, 200.0, 1000.0])
@@ -151,22 +152,9 @@ def fit_matrix(probabilities: FloatArray, labels: Labels, matrix: FloatArray, *,
         counts = (weight[:, None] * posterior).T @ label_of
         rate = 1 - np.trace(counts) / counts.sum()
         prior = symmetric(classes, float(np.clip(rate, 0.005, 0.95 * (classes - 1) / classes)))
-        matrix = counts + _KAPPAS[int(_evidence(counts, prior).argmax())] * prior
+        matrix = counts + _KAPPAS[int(dirichlet_evidence(counts, _KAPPAS[:, None, None] * prior).argmax())] * prior
         matrix = matrix / matrix.sum(axis=1, keepdims=True)
     return matrix
-
-
-def symmetric(classes: int, rate: float) -> FloatArray:
-    """Return the noise matrix in which all mistakes are equally likely [classes, classes]."""
-    off = rate / (classes - 1)
-    return np.asarray(np.full((classes, classes), off) + (1 - rate - off) * np.eye(classes))
-
-
-def _evidence(counts: FloatArray, prior: FloatArray) -> FloatArray:
-    """Return the log Dirichlet-multinomial probability of rows of counts for each kappa [kappas]."""
-    alpha = _KAPPAS[:, None, None] * prior
-    rows = gammaln(alpha.sum(axis=2)) - gammaln(alpha.sum(axis=2) + counts.sum(axis=1))
-    return np.asarray(rows.sum(axis=1) + (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=(1, 2)))
 
 
 def _best_temperature(
