@@ -47,7 +47,7 @@ def test_the_consensus_beats_majority_vote_glad_and_dawid_skene() -> None:
     for rival in (
         aggregation.MajorityVote(),
         aggregation.DawidSkene(n_iter=50),
-        aggregation.GLAD(n_iter=20, silent=True),
+        aggregation.GLAD(n_iter=3, silent=True),
     ):
         found = pd.Series(rival.fit_predict(table))
         classes = [*data.annotations.classes.tolist()]
