@@ -62,6 +62,16 @@ def test_folds_without_validation_nodes_hold_some_out() -> None:
     assert torch.equal(observed.without(torch.arange(40) == 0).validation, observed.validation)
 
 
+@pytest.mark.parametrize("count", [10, 200_000])
+def test_the_cost_of_labels_decides_ties_alone(count: int) -> None:
+    every = torch.ones(count, dtype=torch.bool)
+    observed = Observed(torch.zeros(count, dtype=torch.int64), ~every, every, 2)
+    sure = torch.tensor([[9.0, 0.0]]).repeat(count, 1)
+    unsure, one_wrong = sure / 90, sure.clone()
+    one_wrong[0] = torch.tensor([0.0, 0.1])
+    assert observed.score(sure) > observed.score(unsure) > observed.score(one_wrong)
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [

@@ -43,16 +43,18 @@ class Encoder(nn.Module):
     def forward(self, graph: Graph, view: View | None = None, nodes: Tensor | None = None) -> Embeddings:
         """Return the embeddings of all nodes, or of some, whose second layer costs their rows alone [nodes, dim]."""
         view = View(normalised_adjacency(graph)) if view is None else view
+        hidden = leaky(self._inside(graph, view).add_(self.first_bias), self.slope)
+        if nodes is None:
+            return propagate(view.operator, hidden @ self.second).add_(self.second_bias)
+        return (multiply(view.operator.take_rows(nodes), hidden) @ self.second).add_(self.second_bias)
+
+    def _inside(self, graph: Graph, view: View) -> Tensor:
+        """Return A X W0."""
         features, weight = scaled(graph, "l2"), view.masked(self.first)
         if isinstance(features, Tensor) and features.shape[1] < 2 * weight.shape[1]:
             # Features need no gradient: propagated first, they save the product of the backward pass.
-            inside = propagate(view.operator, features) @ weight
-        else:
-            inside = propagate(view.operator, project(features, weight))
-        hidden = leaky(inside + self.first_bias, self.slope)
-        if nodes is None:
-            return propagate(view.operator, hidden @ self.second) + self.second_bias
-        return multiply(view.operator.take_rows(nodes), hidden) @ self.second + self.second_bias
+            return propagate(view.operator, features) @ weight
+        return propagate(view.operator, project(features, weight))
 
 
 class TEDEncoder(nn.Module):
