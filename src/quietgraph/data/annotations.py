@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -14,8 +14,8 @@ from quietgraph.errors import InvalidLabelsError, UnknownNameError
 from quietgraph.graph.io.tables import MISSING, id_keys, open_database, open_table
 from quietgraph.types import UNKNOWN, AnyArray, FloatArray, IntArray, Labels, Mask
 
-_NODE: tuple[str, ...] = ("node", "id", "node_id", "index", "task")
-_WHO: tuple[str, ...] = ("annotator", "worker", "annotator_id")
+_NODE: Final = ("node", "id", "node_id", "index", "task")
+_WHO: Final = ("annotator", "worker", "annotator_id")
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,76 +101,60 @@ def read_annotations(source: Any, ids: AnyArray, classes: AnyArray | None = None
     """
     if isinstance(source, Annotations):
         return source
-    tables = pd.concat([_long_table(one) for one in (source if isinstance(source, list | tuple) else [source])])
-    keys, where = id_keys(tables["node"]), tables["where"].to_numpy()
+    answers = pd.concat([_answers(one) for one in (source if isinstance(source, list | tuple) else [source])])
+    keys, where = id_keys(answers["node"]), answers["where"].to_numpy()
     nodes = pd.Index(id_keys(ids)).get_indexer(pd.Index(keys))
-    if (nodes < 0).any():
-        row = int(np.argmin(nodes))
+    for row in np.flatnonzero(nodes < 0):
         raise InvalidLabelsError(
-            f"{where[row]} is about the node '{keys[row]}', which is not in the graph ({int((nodes < 0).sum())} such answers). "
-            "Check the ids."
+            f"{where[row]} is about the node '{keys[row]}', which is not in the graph ({int((nodes < 0).sum())} such "
+            "answers). Check the ids."
         )
     if classes is None:
-        codes, classes = class_codes(tables["label"].to_numpy(), texts=bool(tables["texts"].all()), where="annotations")
-        found = codes.numpy()
-    else:
-        named = {key: code for code, key in enumerate(id_keys(classes))}
-        said = id_keys(tables["label"])
-        wrong = next((row for row, name in enumerate(said) if name not in named), None)
-        if wrong is not None:
-            raise UnknownNameError("class", said[wrong], named, where=where[wrong])
-        found = np.array([named[name] for name in said])
-    names, annotators = np.unique(id_keys(tables["annotator"]), return_inverse=True)
-    answers = pd.DataFrame({"node": nodes, "who": annotators, "code": found}).drop_duplicates()
-    twice = answers.duplicated(["node", "who"]).to_numpy()
-    if twice.any():
-        row = answers.index[int(twice.argmax())]
-        raise InvalidLabelsError(
-            f"{where[row]} contradicts an earlier answer of the annotator '{names[annotators[row]]}' on the node '{keys[row]}'. "
-            "Keep one of the two."
+        found, classes = class_codes(
+            answers["label"].to_numpy(), texts=bool(answers["texts"].all()), where="annotations"
         )
-    return Annotations(
-        tuple(names.tolist()), np.asarray(classes), len(ids), *(answers[name].to_numpy() for name in answers)
-    )
+        codes = found.numpy()
+    else:
+        said = id_keys(answers["label"])
+        codes = pd.Index(id_keys(classes)).get_indexer(pd.Index(said))
+        for row in np.flatnonzero(codes < 0):
+            raise UnknownNameError("class", said[row], id_keys(classes), where=where[row])
+    names, annotators = np.unique(id_keys(answers["annotator"]), return_inverse=True)
+    once = ~pd.DataFrame([nodes, annotators, codes]).T.duplicated().to_numpy()
+    for row in np.flatnonzero(pd.DataFrame([nodes, annotators]).T.duplicated().to_numpy() & once):
+        raise InvalidLabelsError(
+            f"{where[row]} contradicts an earlier answer of the annotator '{names[annotators[row]]}' on the node "
+            f"'{keys[row]}'. Keep one of the two."
+        )
+    return Annotations(tuple(names.tolist()), np.asarray(classes), len(ids), nodes[once], annotators[once], codes[once])
 
 
-def _long_table(source: Any) -> pd.DataFrame:
+def _answers(source: Any) -> pd.DataFrame:
     """Return the answers of one source, one row each, and in `where` the place of each."""
-    if not isinstance(source, str | Path | pd.DataFrame):
-        raise InvalidLabelsError(f"annotations are read from a file or a DataFrame, got {type(source).__name__}.")
     if isinstance(source, pd.DataFrame) and not {str(name).lower() for name in source.columns} & {*_NODE}:
         source = source.rename_axis(index="node").reset_index()
     with open_database() as db:
         table = open_table(db, "annotations", Path(source) if isinstance(source, str) else source)
         table.fill(table.names, missing=MISSING)
-        texts = {
-            name: table.arrays(f"SELECT {table.column(name)} AS v FROM {{table}} ORDER BY _row")[0]
-            for name in table.names
-        }
-    frame, known = pd.DataFrame(texts, dtype=object), {name.strip().lower(): name for name in reversed(table.names)}
-    node, who = (next((known[name] for name in names if name in known), None) for names in (_NODE, _WHO))
-    if node is None:
-        raise InvalidLabelsError(f"{table.where} must have a column node, got {', '.join(table.names)}.")
-    place = pd.Series([f"{table.where}, answer {row + 1}," for row in range(len(frame))], dtype=object)
-    if who is None:
-        names = [name for name in table.names if name != node]
-        parts = [
-            pd.DataFrame({"node": frame[node], "annotator": name, "label": frame[name], "where": place})
-            for name in names
-        ]
-        if not names:
-            raise InvalidLabelsError(f"{table.where} has no column of an annotator beside '{node}'.")
-        answers = pd.concat(parts)
-    elif "label" not in known:
-        raise InvalidLabelsError(f"{table.where} must have a column label beside {who}, got {', '.join(table.names)}.")
-    else:
-        answers = pd.DataFrame(
-            {"node": frame[node], "annotator": frame[who], "label": frame[known["label"]], "where": place}
+        columns = ", ".join(map(table.column, table.names))
+        cells = table.arrays(f"SELECT {columns} FROM {{table}} ORDER BY _row")
+    frame, known = pd.DataFrame(dict(enumerate(cells)), dtype=object), [name.lower() for name in table.names]
+    node, who, label = (next(map(known.index, {*names} & {*known}), None) for names in (_NODE, _WHO, ["label"]))
+    if node is None or (who is not None and label is None) or len(known) < 2:
+        raise InvalidLabelsError(
+            f"{table.where} must have a column node and either annotator and label, or one column per annotator, got "
+            f"{', '.join(table.names)}."
         )
+    frame["where"] = [f"{table.where}, answer {row + 1}," for row in range(table.rows)]
+    if who is not None:
+        answers = frame[[node, who, label, "where"]].set_axis(["node", "annotator", "label", "where"], axis=1)
+    else:
+        others = [place for place in range(len(known)) if place != node]
+        parts = [frame[[node, place, "where"]].assign(annotator=table.names[place]) for place in others]
+        answers = pd.concat([part.set_axis(["node", "label", "where", "annotator"], axis=1) for part in parts])
     answers = answers[answers["label"].notna()]
     if not len(answers):
         raise InvalidLabelsError(f"{table.where} holds no answer. Fill in labels of some nodes.")
-    lost = answers[answers["annotator"].isna()]
-    if len(lost):
-        raise InvalidLabelsError(f"{lost['where'].iloc[0]} has a label but no annotator. Say who gave it.")
+    for where in answers["where"][answers["annotator"].isna()]:
+        raise InvalidLabelsError(f"{where} has a label but no annotator. Say who gave it.")
     return answers.assign(texts=table.is_text)

@@ -98,24 +98,22 @@ def _read_table(path: Path) -> Decisions:
     with open_database() as db:
         table = open_table(db, "decisions", path)
         names = {name.strip().lower(): name for name in reversed(table.names)}
-        if (
-            CORRECTED_COLUMN in names
-        ):  # the user's own table: its first column may be called anything, its labels are old
-            usual = {name: names[name] for name in _NODE_NAMES if name in names} or {"node": table.names[0]}
-            names = {"label": names[CORRECTED_COLUMN], **usual}
         node = next((names[name] for name in _NODE_NAMES if name in names), None)
+        if CORRECTED_COLUMN in names:  # the user's own table: its ids may be called anything, its labels are old
+            names, node = {"label": names[CORRECTED_COLUMN]}, node or table.names[0]
         if node is None or not {"label", "decision"} & {*names} or not {"label", "suggested"} & {*names}:
             raise UnreadableFileError(
                 f"{path} must have a column node, and a column label or decision (beside suggested), got "
                 f"{', '.join(table.names)}. Edit the suspects.csv of a fit."
             )
-        columns = {"node": node, **{name: names[name] for name in _USED if name in names}}
+        columns: dict[str, str] = {"node": node, **{name: names[name] for name in _USED if name in names}}
         table.fill([*dict.fromkeys(columns.values())])
         chosen = ", ".join(f"coalesce({table.column(name)}::VARCHAR, '')" for name in columns.values())
         found = dict[str, Decision]()
         for row, cells in enumerate(table.all(f"SELECT {chosen} FROM {{table}} ORDER BY _row")):
             key = id_keys(cells[:1])[0]
-            decided = _decided(key, dict(zip(columns, cells, strict=True)), table.where)
+            texts: dict[str, str] = dict(zip(columns, cells, strict=True))
+            decided = _decided(key, texts, table.where)
             if decided is not None and found.setdefault(key, decided) != decided:
                 raise UnreadableFileError(
                     f"{path} {table.place(row)} decides on the node '{key}' a second time, "
@@ -131,8 +129,7 @@ def _decided(node: str, cells: Mapping[str, str], where: str) -> Decision | None
     meant = {"accept": cells.get("suggested", ""), "keep": given}.get(decision, "")
     if decision and decision not in DECISIONS:
         raise UnreadableFileError(
-            f"{where}: the decision on '{node}' is '{decision}'; it must be one of {', '.join(DECISIONS)}. Put labels in "
-            "a column label."
+            f"{where}: the decision on '{node}' is '{decision}'; it must be one of {', '.join(DECISIONS)}."
         )
     if label and decision != "other" and decision and label != meant and (meant or decision not in VERIFYING):
         raise UnreadableFileError(
@@ -156,7 +153,7 @@ def decisions_after(path: Path, last: int = 0) -> list[tuple[int, Decision]]:
     """Return the decisions of a review with a number above `last`, in the order they were made."""
     query = 'SELECT number, node, decision, label, by, "when", given FROM decisions WHERE number > ? ORDER BY number'
     try:
-        with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True, timeout=30)) as db:
+        with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=rw", uri=True, timeout=30)) as db:
             return [(number, Decision(*cells)) for number, *cells in db.execute(query, (last,)).fetchall()]
     except sqlite3.Error as error:
         raise UnreadableFileError(

@@ -76,8 +76,8 @@ def _plain(values: list[Any], where: str, *, texts: bool) -> list[Any]:
     kinds = {type(one) for one in plain}
     if kinds - {int, bool, str}:
         raise InvalidLabelsError(
-            f"{where} must be whole numbers, True and False, or texts, got {min(k.__name__ for k in kinds)}. Convert them "
-            "with astype(str)."
+            f"{where} must be whole numbers, True and False, or texts, got {min(k.__name__ for k in kinds)}. Convert "
+            "them with astype(str)."
         )
     if len(kinds) > 1:
         raise InvalidLabelsError(

@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 
 from quietgraph.data.data import Data
+from quietgraph.data.decisions import Decisions
 from quietgraph.data.splits import Split, no_node
 from quietgraph.data.tables import LABEL_NAMES, Read, Source
 from quietgraph.errors import (
@@ -66,58 +67,50 @@ def load(
         allocate: Makes the arrays of own tables; in memory without it.
     """
     words = (missing,) if isinstance(missing, str) else tuple(missing)
-    if isinstance(source, str) and not is_path(source):
-        given = {"nodes": nodes, "edges": edges, "column": columns, "missing": words, "drop-dangling": drop_dangling}
-        for name, value in given.items():
-            if (
-                value is not None
-                and len([value] if isinstance(value, bool | pd.DataFrame) else value)
-                and value is not False
-            ):
-                raise InvalidParameterError(f"{source} is a dataset by name, so --{name} does not apply.")
+    tables = {"nodes": nodes is not None, "edges": edges is not None}
+    given = {**tables, "column": bool(columns), "missing": bool(words), "drop-dangling": drop_dangling}
+    is_name = isinstance(source, str) and not is_path(source)
+    made = None if is_name else _source(source, nodes, edges)
+    if made is None or isinstance(made, Data):
+        for option in (name for name, is_given in given.items() if is_given):
+            kind = "a dataset by name" if made is None else "converted already"
+            raise InvalidParameterError(f"{source} is {kind}, so --{option} does not apply.")
+    if made is None:
         from quietgraph.data.datasets import load_benchmark
 
         data = load_benchmark(source, seed=seed, split=split, data_root=data_root)[0]
+    elif split is not None:
+        raise InvalidParameterError("split goes with datasets by name, not with own graphs.")
     else:
-        if split is not None:
-            raise InvalidParameterError("split goes with datasets by name, not with own graphs.")
-        made = _source(source, nodes, edges)
-        if isinstance(made, Data):
-            data = made
-        else:
-            options = {"kinds": columns, "missing": words, "drop_dangling": drop_dangling, "classes_max": classes_max}
-            made = replace(made, **options)
-            data = _own(made, _name(source, nodes, edges), made.read(allocate=allocate))
+        if isinstance(made, Source):
+            own = replace(made, kinds=columns, missing=words, drop_dangling=drop_dangling, classes_max=classes_max)
+            paths = [Path(one) for one in (source, nodes, edges) if isinstance(one, str | Path)]
+            made = _data(own, paths[0].resolve().stem if paths else "graph", own.read(allocate=allocate))
+        data = made
         if not len(data.classes) and annotations is None and allocate is None:
             raise InvalidLabelsError(_without_labels(data, source))
     data = data if annotations is None else data.annotate(annotations)
-    for decisions in [verified] if isinstance(verified, str | Path) else verified:
+    for decisions in [verified] if isinstance(verified, str | Path | Decisions) else verified:
         data = data.correct(decisions)
     return data
 
 
-def _own(source: Source, name: str, read: Read) -> Data:
+def _data(source: Source, name: str, read: Read) -> Data:
     known = read.codes >= 0
     marked = no_node(known) if read.validation is None else torch.from_numpy(read.validation)
-    split = Split(known & ~marked, known & marked, no_node(known))
-    source = replace(source, columns=read.columns)
+    split, source = Split(known & ~marked, known & marked, no_node(known)), replace(source, columns=read.columns)
     return Data(name, read.graph, read.codes, read.classes, split, ids=read.ids, source=source, notes=read.notes)
-
-
-def _name(source: Any, nodes: Any, edges: Any) -> str:
-    paths = [Path(one) for one in (source, nodes, edges) if isinstance(one, str | Path)]
-    return paths[0].resolve().stem if paths else "graph"
 
 
 def is_path(source: str | Path) -> bool:
     """Return whether a source is meant as a path: no dataset's name, nor nearly one."""
     from quietgraph.data.datasets import DATASETS
 
-    if isinstance(source, Path) or source not in DATASETS:
-        text = str(source)
-        known = isinstance(source, Path) or {"/", "\\"} & {*text} or text.endswith((*SUFFIXES, *ENDINGS, *_NETWORKS))
-        return bool(known) or Path(text).exists() or not nearest_name(text, DATASETS)
-    return False
+    text = str(source)
+    looks = {"/", "\\"} & {*text} or text.endswith((*SUFFIXES, *ENDINGS, *_NETWORKS))
+    if isinstance(source, Path) or text in DATASETS:
+        return isinstance(source, Path)
+    return bool(looks) or Path(text).exists() or not nearest_name(text, DATASETS)
 
 
 def _source(source: Any, nodes: Any = None, edges: Any = None) -> "Source | Data":
@@ -125,39 +118,35 @@ def _source(source: Any, nodes: Any = None, edges: Any = None) -> "Source | Data
     if source is not None and (nodes is not None or edges is not None):
         raise InvalidParameterError("give either a source, or nodes and edges, not both.")
     if source is None or isinstance(source, pd.DataFrame):
-        tables = {"nodes": nodes, "edges": edges if source is None else source}
-        if tables["edges"] is None:
+        nodes, edges = (
+            Path(one) if isinstance(one, str) else one for one in (nodes, edges if source is None else source)
+        )
+        if edges is None:
             raise InvalidParameterError("a graph needs edges: give a source, or edges beside the nodes (--edges FILE).")
-        return Source(**{name: Path(one) if isinstance(one, str) else one for name, one in tables.items()})
-    if type(source).__module__.startswith("networkx"):
+        return Source(nodes, edges)
+    if not isinstance(source, str | Path):
         from quietgraph.graph.io.networks import tables_of_network
 
-        return Source(*tables_of_network(source)[:2], ids=tables_of_network(source)[2])
-    if not isinstance(source, str | Path):
-        raise InvalidParameterError(
-            f"a graph is read from a path, a DataFrame of edges or a NetworkX graph, got {type(source).__name__}."
-        )
+        return Source(*tables_of_network(source))
     path = Path(source)
-    if not path.exists():
-        raise UnreadableFileError(
-            f"there is no file or folder {path}. Correct the path, or name a dataset: `quietgraph list datasets`."
-        )
     if path.is_dir():
         from quietgraph.data.mapped import is_mapped, open_folder
 
         return open_folder(path) if is_mapped(path) else Source(*_find(path))
+    if not path.exists():
+        raise UnreadableFileError(
+            f"there is no file or folder {path}. Correct the path, or name a dataset: `quietgraph list datasets`."
+        )
     if path.suffix in _NETWORKS:
-        from quietgraph.graph.io.networks import read_network
+        from quietgraph.graph.io.networks import read_network, tables_of_network
 
-        return _source(read_network(path))
-    if path.suffix in SUFFIXES:
-        return Source(file=path)
-    if path.suffix in ENDINGS:
-        return Source(edges=path)
-    raise UnreadableFileError(
-        f"{path} must be a folder with nodes.csv and edges.csv (or .parquet, .xlsx), or a file ending in "
-        f"{', '.join((*SUFFIXES, *_NETWORKS, *ENDINGS))}."
-    )
+        return Source(*tables_of_network(read_network(path)))
+    if path.suffix not in (*SUFFIXES, *ENDINGS):
+        raise UnreadableFileError(
+            f"{path} must be a folder with nodes.csv and edges.csv (or .parquet, .xlsx), or a file ending in "
+            f"{', '.join((*SUFFIXES, *_NETWORKS, *ENDINGS))}."
+        )
+    return Source(file=path) if path.suffix in SUFFIXES else Source(edges=path)
 
 
 def _find(folder: Path) -> tuple[Path | None, Path]:
@@ -168,27 +157,23 @@ def _find(folder: Path) -> tuple[Path | None, Path]:
     for name, paths in found.items():
         if len(paths) > 1:
             raise UnreadableFileError(
-                f"{folder} must hold one table of {name}, got {', '.join(path.name for path in paths)}."
+                f"{folder} holds {' and '.join(path.name for path in paths)}. Remove one of them."
             )
-    if not found["edges"]:
-        raise UnreadableFileError(
-            f"{folder} holds no edges.csv (or .parquet, .xlsx). A graph is a folder with nodes and edges."
-        )
+        if not paths and name == "edges":
+            raise UnreadableFileError(f"{folder} holds no edges.csv (or .parquet, .xlsx). A graph is nodes and edges.")
     return next(iter(found["nodes"]), None), found["edges"][0]
 
 
 def _without_labels(data: Data, source: Any) -> str:
-    read = data.source
+    """Return what to do about a graph without labels."""
+    read, columns = data.source, data.source.columns if data.source is not None else None
     if read is not None and read.nodes is None and read.edges is not None:
         if isinstance(source, str | Path) and Path(source).stem == "nodes":
             return f"{source} is a table of nodes without edges. Name the folder of both: {Path(source).parent}."
-        return (
-            f"{data.name} has edges alone, and so no labels. Give a table of nodes that has them (--nodes FILE), or answers "
-            "of annotators (--annotations FILE)."
-        )
-    if read is not None and read.columns is not None and read.columns.label is not None:
-        return f"no node of {data.name} has a {read.columns.label}. Give labels to some nodes of each class."
-    categories = [one.name for one in read.columns.features if one.kind == "category"] if read and read.columns else []
+        return f"{data.name} has edges alone, and so no labels. Give nodes that have them (--nodes FILE)."
+    if columns is not None and columns.label is not None:
+        return f"no node of {data.name} has a {columns.label}. Give labels to some nodes of each class."
+    categories = [one.name for one in (columns.features if columns else ()) if one.kind == "category"]
     example = f", perhaps --column '{categories[-1]}=label'" if categories else ""
     return (
         f"{data.name} has no labels: nothing in it is called {', '.join(LABEL_NAMES)}. Name the column that holds them "
@@ -210,23 +195,19 @@ def load_like(source: Source | None, graph: Any, tables: Mapping[str, Any]) -> G
 def load_like_with_ids(source: Source | None, graph: Any, tables: Mapping[str, Any]) -> tuple[Graph, AnyArray]:
     """Return the same, and the ids of its nodes."""
     columns = None if source is None else source.columns
-    if isinstance(graph, Graph):
-        return graph, np.arange(graph.num_nodes)
     if hasattr(graph, "edge_index") or hasattr(graph, "edge_types"):
-        found = Graph.from_pyg(graph)
+        found = graph if isinstance(graph, Graph) else Graph.from_pyg(graph)
         return found, np.arange(found.num_nodes)
-    new = graph if isinstance(graph, Data) else _source(graph, tables.get("nodes"), tables.get("edges"))
-    if isinstance(new, Data):
-        if columns is None or new.source is None or new.source.columns == columns:
-            return new.graph, new.ids
-        if new.source.edges is None and new.source.file is None:
-            raise InvalidGraphError(
-                f"{new.name} was converted with other columns than those of the fit. Give the tables it was made from."
-            )
-        new = new.source
-    if source is None or columns is None:
-        raise InvalidGraphError("the model was fitted on a graph without tables. Give a graph with the same features.")
-    dangling = new.drop_dangling or source.drop_dangling
-    missing = tuple(dict.fromkeys((*new.missing, *columns.missing)))
-    read = replace(new, missing=missing, drop_dangling=dangling, kinds=None).read(columns)
+    made = graph if isinstance(graph, Data) else _source(graph, **tables)
+    new = made.source if isinstance(made, Data) else made
+    if isinstance(made, Data) and (columns is None or new is None or new.columns == columns):
+        return made.graph, made.ids
+    if columns is None or new is None or (new.edges is None and new.file is None):
+        raise InvalidGraphError(
+            "the columns of this graph cannot be encoded as those of the fit, which had no tables. Fit own tables, or "
+            "give the tables instead of a converted folder."
+        )
+    words = tuple(dict.fromkeys((*new.missing, *columns.missing)))
+    drop_dangling = new.drop_dangling or (source is not None and source.drop_dangling)
+    read = replace(new, missing=words, drop_dangling=drop_dangling, kinds=None).read(columns)
     return read.graph, read.ids

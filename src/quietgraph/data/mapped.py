@@ -148,4 +148,5 @@ def _csr(folder: Path, start: str, shape: tuple[int, int]) -> CSR:
         raise ValueError(f"{start}row_pointer.npy does not rise")
     columns = _map(folder, f"{start}columns", (int(pointer[-1]),), largest=shape[1])
     values = _map(folder, f"{start}weights", columns.shape)
-    return CSR(*map(torch.from_numpy, (pointer, columns, values)), shape)
+    parts = [torch.from_numpy(part) for part in (pointer, columns, values)]
+    return CSR(parts[0], parts[1], parts[2], shape)

@@ -7,15 +7,14 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
-import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from quietgraph.data.labels import class_codes, class_notes, encode_labels, enumerate_words, no_labels
-from quietgraph.errors import InvalidGraphError, InvalidParameterError, UnknownNameError, UnreadableFileError
-from quietgraph.graph import Graph
+from quietgraph.errors import InvalidParameterError, UnknownNameError, UnreadableFileError
+from quietgraph.graph import Features, Graph
 from quietgraph.graph.io.arrays import read_arrays
 from quietgraph.graph.io.columns import Column, check_columns, learn_columns
-from quietgraph.graph.io.edges import fill_edges, ids_of_edges, make_ids, pick_ends, read_edges
+from quietgraph.graph.io.edges import fill_edges, ids_of_edges, make_ids, read_edges
 from quietgraph.graph.io.encode import Allocate, encode
 from quietgraph.graph.io.structure import features_of_structure
 from quietgraph.graph.io.tables import MISSING, Table, id_keys, open_database, open_table, quoted
@@ -73,8 +72,8 @@ class Source:
     Attributes:
         nodes: Table of nodes: a path, a DataFrame, or None where the edges are all there is.
         edges: Table of edges: a path or a DataFrame.
-        file: Instead of both: a file of arrays, or a converted folder.
         ids: Instead of the ids of the table: the nodes of a NetworkX graph.
+        file: Instead of both: a file of arrays.
         kinds: Kind of some columns, as the user says.
         missing: Words for unknown beside the usual ones.
         drop_dangling: Whether edges to ids that are no nodes are left out.
@@ -84,8 +83,8 @@ class Source:
 
     nodes: Path | pd.DataFrame | None = None
     edges: Path | pd.DataFrame | None = None
-    file: Path | None = None
     ids: AnyArray | None = None
+    file: Path | None = None
     kinds: Mapping[str, str] | None = None
     missing: tuple[str, ...] = ()
     drop_dangling: bool = False
@@ -122,7 +121,7 @@ class Source:
         """
         make = allocate or (lambda _, shape, kind: np.empty(shape, kind))
         if self.file is not None:
-            return _read_arrays(self, columns)
+            return _read_arrays(self, self.file, columns)
         if self.edges is None:
             raise InvalidParameterError("a graph needs edges: give a folder or file, or nodes and edges.")
         with open_database("70%" if allocate is None else _BOUNDED) as db:
@@ -134,17 +133,17 @@ def _read_tables(source: Source, nodes: Table | None, edges: Table, known: Colum
     """Return the graph of two tables, or of all ids in a table of edges."""
     kinds, words = _checked_kinds(source, [] if nodes is None else nodes.names, edges), (*MISSING, *source.missing)
     weight = next((name for name, kind in kinds.items() if kind == "weight"), known.weight if known else None)
-    ends, notes = pick_ends(edges, weight), list[str]()
+    notes = list[str]()
     columns = known or Columns(kind="structure", weight=weight, missing=source.missing)
     if nodes is None:
-        fill_edges(edges, ends)
+        ends = fill_edges(edges, weight)
         count = ids_of_edges(edges, ends)
         codes, classes = no_labels(count)
     else:
         columns, used = _fill_nodes(nodes, kinds, known, columns, words)
         count = nodes.rows
         codes, classes, notes = _labels(nodes, columns.label if known is None else None, words, source.classes_max)
-        fill_edges(edges, ends)
+        ends = fill_edges(edges, weight)
     adjacency, edge_notes = read_edges(edges, ends, count, allocate, drop_dangling=source.drop_dangling)
     if nodes is not None and known is None:
         learned, empty = learn_columns(nodes, used, kinds)
@@ -152,27 +151,20 @@ def _read_tables(source: Source, nodes: Table | None, edges: Table, known: Colum
         columns = columns.model_copy(update={"kind": kind, "features": tuple(learned)})
         unnamed = ["the column without a name is ignored"] if "" in nodes.names else []
         notes = [*unnamed, *empty, *notes, *_copies(nodes, columns, codes, words)]
+    keys = "key FROM ids ORDER BY code"
+    features: Features
     if columns.kind == "structure":
-        keys = edges.arrays("SELECT key FROM ids ORDER BY code")[0]
-        features, landmarks = features_of_structure(adjacency, keys, columns.landmarks)
-        columns = columns.model_copy(update={"landmarks": landmarks})
+        found = features_of_structure(adjacency, edges.arrays(f"SELECT {keys}")[0], columns.landmarks)
+        features, columns = found[0], columns.model_copy(update={"landmarks": found[1]})
         made = _STRUCTURE.format(len(columns.landmarks))
     elif nodes is None or columns.kind == "matrix":
-        raise UnreadableFileError(
-            f"the model was fitted with features of nodes that {edges.where} lacks. Give them, too."
-        )
+        raise UnreadableFileError(f"the model was fitted with features of nodes that {edges.where} lacks. Give them.")
     else:
         notes = [*check_columns(nodes, columns.features), *notes]
         features = encode(nodes, columns.features, allocate)
         made = enumerate_words([str(column) for column in columns.features])
-    ids = source.ids
-    if ids is None:
-        given = (
-            "key FROM ids ORDER BY code"
-            if nodes is None
-            else f"{nodes.column(str(columns.id))} FROM nodes ORDER BY _row"
-        )
-        ids = edges.arrays(f"SELECT {given}")[0]
+    given = keys if nodes is None else f"{nodes.column(str(columns.id))} FROM nodes ORDER BY _row"
+    ids = edges.arrays(f"SELECT {given}")[0] if source.ids is None else source.ids
     sentences = (f"features: {made}", *edge_notes, *notes)
     return Read(Graph(features, adjacency), ids, columns, codes, classes, None, sentences)
 
@@ -181,13 +173,14 @@ def _fill_nodes(
     nodes: Table, kinds: Mapping[str, str], known: Columns | None, columns: Columns, words: Sequence[str]
 ) -> tuple[Columns, list[str]]:
     """Read ids, labels and the columns that become features; return which these are."""
-    free = [name for name in nodes.names if name not in kinds]
+    free = [name for name in nodes.names if name not in kinds and name]
     named = {kind: next((name for name in nodes.names if kinds.get(name) == kind), None) for kind in ("id", "label")}
-    usual = [name for name in free if name.lower() in ID_NAMES]
-    first = [*([columns.id] if columns.id in nodes.names else []), named["id"], *usual, *free, *nodes.names]
     lower = {name.lower(): name for name in reversed(free)}
     label = named["label"] or next((lower[name] for name in LABEL_NAMES if name in lower), None)
-    columns = columns.model_copy(update={"id": next(filter(None, first)), "label": label})
+    usual = [lower[name] for name in ID_NAMES if name in lower]
+    first = [columns.id if columns.id in nodes.names else None, named["id"], *usual, *free, *nodes.names]
+    id_name = next((name for name in first if name not in {None, label}), nodes.names[0])
+    columns = columns.model_copy(update={"id": id_name, "label": label})
     if known is not None:
         label, used = None, [one.name for one in known.features if one.name in nodes.names]
     else:
@@ -199,12 +192,11 @@ def _fill_nodes(
     return columns, used
 
 
-def _read_arrays(source: Source, columns: Columns | None) -> Read:
+def _read_arrays(source: Source, path: Path, columns: Columns | None) -> Read:
     """Return the graph of a `.npz` or `.pt` file."""
-    assert source.file is not None
     if source.kinds:
         raise InvalidParameterError(f"{source.file} has no named columns, so --column does not apply.")
-    found = read_arrays(source.file)
+    found = read_arrays(path)
     keys = id_keys(found.ids)
     if len({*keys}) < len(keys):
         twice = next(iter(pd.Index(keys)[pd.Index(keys).duplicated()]))
@@ -277,7 +269,7 @@ def _copies(nodes: Table, columns: Columns, codes: Labels, words: Sequence[str])
     if label is None or known < _ENOUGH:
         return []
     shares = codes[codes >= 0].bincount().sort(descending=True).values.cumsum(0) / known
-    notes, given = [], f"{nodes.column(label)} NOT IN ({', '.join(map(quoted, words))})"
+    notes, given = [], f"{nodes.column(label)}::VARCHAR NOT IN ({', '.join(map(quoted, words))})"
     for one in columns.features:
         most = one.width if one.kind == "category" else 2 if (one.kind, one.scale) == ("number", 1) else 2 * classes
         if one.kind in {"text", "vector"} or most > 2 * classes or shares[min(most, len(shares)) - 1] < _COPY:
@@ -287,7 +279,7 @@ def _copies(nodes: Table, columns: Columns, codes: Labels, words: Sequence[str])
         values, right, total = nodes.all(f"SELECT count(*), sum(m), sum(t) FROM ({best})")[0]
         if values <= 2 * classes and total >= _ENOUGH and right >= _COPY * total:
             notes.append(
-                f"column {one.name} alone predicts {right / total:.0%} of the labels: if it was made from {label}, leave it "
-                f"out with --column {one.name}=ignore"
+                f"column {one.name} alone predicts {right / total:.0%} of the labels: if it was made from {label}, "
+                f"leave it out with --column {one.name}=ignore"
             )
     return notes

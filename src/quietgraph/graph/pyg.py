@@ -27,7 +27,8 @@ def arrays_of_pyg(data: Any) -> tuple[Any, Any, Any, tuple[str, ...]]:
             f"a graph is needed, got {type(data).__name__} without x and edge_index. Read tables with "
             "quietgraph.load(nodes=..., edges=...)."
         )
-    weights, attributes, notes = getattr(data, "edge_weight", None), getattr(data, "edge_attr", None), ()
+    weights, attributes = getattr(data, "edge_weight", None), getattr(data, "edge_attr", None)
+    notes: tuple[str, ...] = ()
     if weights is None and attributes is not None:
         if attributes.numel() == data.edge_index.shape[1]:
             weights, notes = attributes.reshape(-1), ("edge_attr taken as edge weights",)
@@ -108,7 +109,7 @@ def _shared(matrix: SparseMatrix) -> SparseMatrix:
         weights, pairs = np.full(len(fellows), 1 / len(members)), (np.resize(members, len(fellows)), fellows)
         ring = sp.csr_matrix((weights, pairs), shape=shared.shape)
         shared = shared + ring + ring.T
-    return shared
+    return shared.tocsr()
 
 
 def _heaviest(matrix: SparseMatrix) -> SparseMatrix:

@@ -134,6 +134,6 @@ class CSR:
 Features: TypeAlias = Tensor | CSR  # [nodes, features] float32, dense or sparse
 
 
-def is_sparse(filled: int, size: int, width: int) -> bool:
+def is_sparse(filled: float, size: int, width: int) -> bool:
     """Whether features are better kept sparse: so many entries of so many, in so many columns."""
     return width >= SPARSE_FROM and filled < _SPARSE_BELOW * size

@@ -8,7 +8,7 @@ import scipy.sparse
 import torch
 
 from quietgraph.errors import UnreadableFileError
-from quietgraph.graph.io.columns import AT_ONCE, CELLS, Column, as_text, number, word_counts
+from quietgraph.graph.io.columns import AT_ONCE, CELLS, SCALARS, Column, as_text, number, word_counts
 from quietgraph.graph.io.tables import Table, quoted
 from quietgraph.graph.sparse import CSR, Features, is_sparse
 from quietgraph.types import AnyArray
@@ -19,7 +19,7 @@ Allocate: TypeAlias = Callable[[str, tuple[int, ...], Any], AnyArray]
 
 def encode(table: Table, columns: Sequence[Column], allocate: Allocate) -> Features:
     """Return the features of all rows; columns are kept sparse where few of their features are not 0."""
-    width, blocks = sum(column.width for column in columns), []
+    width, blocks = sum(column.width for column in columns), list[Any]()
     sparse = is_sparse(sum(column.filled for column in columns), width, width)
     dense = np.empty(0) if sparse else allocate("features", (table.rows, width), np.float32)
     rows = max(2048, CELLS // width)
@@ -29,7 +29,7 @@ def encode(table: Table, columns: Sequence[Column], allocate: Allocate) -> Featu
             blocks.append(scipy.sparse.hstack([scipy.sparse.csr_matrix(part) for part in parts], "csr", np.float32))
             continue
         for part in parts:
-            block = part.toarray() if scipy.sparse.issparse(part) else part
+            block = part.toarray() if hasattr(part, "toarray") else part
             dense[start : start + len(block), place : place + block.shape[1]] = block
             place += block.shape[1]
     return CSR.from_scipy(scipy.sparse.vstack(blocks, "csr")) if sparse else torch.from_numpy(dense)
@@ -46,7 +46,7 @@ def _encode_rows(table: Table, columns: Sequence[Column], start: int, rows: int)
         cells |= zip((one.name for one in few), table.arrays(f"SELECT {chosen} {block}"), strict=True)
     parts, numbers = list[Any](), list[AnyArray]()
     for column in columns:
-        if column.kind in {"number", "date"}:
+        if column.kind in SCALARS:
             numbers.append(cells[column.name])
             continue
         parts += [np.column_stack(numbers)] if numbers else []
@@ -79,11 +79,10 @@ def _vectors(table: Table, column: Column, block: str) -> AnyArray:
     name = table.column(column.name)
     (present,) = table.arrays(f"SELECT {name} IS NOT NULL {block}")
     vectors = np.zeros((len(present), column.width), dtype=np.float32)
-    vectors[present] = (
-        table.arrays(f"SELECT unnest({name})::FLOAT {block}")[0].astype(np.float32).reshape(-1, column.width)
-    )
-    if not np.isfinite(vectors).all():
+    entries = table.arrays(f"SELECT unnest({name})::FLOAT {block}")[0].astype(np.float32)
+    if not np.isfinite(entries).all():
         raise UnreadableFileError(
-            f"{table.where}: the column '{column.name}' holds empty or infinite entries. Fill them in."
+            f"{table.where}: vectors in '{column.name}' have empty or infinite entries. Fill them in."
         )
+    vectors[present] = entries.reshape(-1, column.width)
     return vectors

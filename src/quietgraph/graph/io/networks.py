@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pandas as pd
 
-from quietgraph.errors import UnreadableFileError
+from quietgraph.errors import InvalidParameterError, UnreadableFileError
 from quietgraph.types import AnyArray
 
 
@@ -27,7 +28,11 @@ def read_network(path: Path) -> Any:
 
 def tables_of_network(network: Any) -> tuple[pd.DataFrame, pd.DataFrame, AnyArray]:
     """Return nodes with their attributes, edges with `weight` where any has it, and the nodes themselves."""
-    ids = pd.Series(list(network.nodes), dtype=object)
+    if not isinstance(network, nx.Graph):
+        raise InvalidParameterError(
+            f"a graph is read from a path, a DataFrame of edges or a NetworkX graph, got {type(network).__name__}."
+        )
+    ids = np.fromiter(network.nodes, dtype=object, count=len(network))  # a node may be a tuple
     nodes = pd.DataFrame([given for _, given in network.nodes(data=True)])
     nodes.columns = [f"{name} (attribute)" if str(name) == "id" else str(name) for name in nodes.columns]
     nodes.insert(0, "id", [str(one) for one in ids])
@@ -35,4 +40,4 @@ def tables_of_network(network: Any) -> tuple[pd.DataFrame, pd.DataFrame, AnyArra
         [(str(one), str(other), given.get("weight")) for one, other, given in network.edges(data=True)],
         columns=["source", "target", "weight"],
     )
-    return nodes, edges if edges["weight"].notna().any() else edges[["source", "target"]], ids.to_numpy()
+    return nodes, edges if edges["weight"].notna().any() else edges[["source", "target"]], ids

@@ -1,7 +1,7 @@
-"""Features of a graph that has none: size, importance and place of every node.
+"""Features of a graph that has none: log degree, log PageRank, and how easily each landmark is reached.
 
-All three hardly change when a graph grows: degrees are local, importance is a multiple of the mean, and the place is
-measured from landmarks that are named by their ids.
+All three hardly change when a graph grows: degrees are local, PageRank is a multiple of its mean, and landmarks are
+named by their ids.
 """
 
 from typing import Final
@@ -18,19 +18,19 @@ from quietgraph.types import AnyArray, Float32Array, FloatArray, SparseMatrix
 
 _LANDMARKS: Final = 64
 _DAMPING: Final = 0.85
-_WALK_STEPS: Final = 4
+_STEPS: Final = 4
 _AT_ONCE: Final = 8  # landmarks whose walks are in memory together
 
 
 def features_of_structure(
     adjacency: CSR, keys: AnyArray, landmarks: tuple[str, ...] = ()
 ) -> tuple[Tensor, tuple[str, ...]]:
-    """Return features [nodes, 2 + landmarks], and the ids of the landmarks.
+    """Return features [nodes, 2 + landmarks], and the ids of the landmarks: those of the fit, or chosen ones.
 
     Args:
         adjacency: Of the graph.
         keys: Ids of the nodes as texts [nodes].
-        landmarks: Those of the fit; chosen where there are none.
+        landmarks: Of the fit.
     """
     if not adjacency.num_entries:
         raise InvalidGraphError(f"the graph of {len(keys)} nodes has neither features nor edges. Add one of them.")
@@ -50,10 +50,6 @@ def structural_features(adjacency: CSR, landmarks: AnyArray) -> Float32Array:
 
     The profile of node i at landmark l is log(1 + p / q): p is the probability that a walk from i of 1 to 4 steps (each
     length equally probable) ends in l, q that of an endless walk.
-
-    Args:
-        adjacency: Of the graph; its values are the weights of the edges.
-        landmarks: Positions of nodes with edges [landmarks].
     """
     matrix = adjacency.to_scipy().astype(np.float64)
     degree = np.asarray(matrix.sum(axis=1)).ravel()
@@ -62,12 +58,11 @@ def structural_features(adjacency: CSR, landmarks: AnyArray) -> Float32Array:
     features[:, 0], features[:, 1] = np.log1p(degree), np.log(page_rank(steps.tocsr()) * len(degree))
     for start in range(0, len(landmarks), _AT_ONCE):
         few = landmarks[start : start + _AT_ONCE]
-        reached = np.zeros((len(degree), len(few)))
+        reached, arrived = np.zeros((2, len(degree), len(few)))
         reached[few, np.arange(len(few))] = 1.0
-        arrived = np.zeros_like(reached)
-        for _ in range(_WALK_STEPS):
+        for _ in range(_STEPS):
             reached = steps @ reached
-            arrived += reached / _WALK_STEPS
+            arrived += reached / _STEPS
         features[:, 2 + start : 2 + start + len(few)] = np.log1p(arrived * degree.sum() / degree[few])
     return features
 
@@ -75,11 +70,9 @@ def structural_features(adjacency: CSR, landmarks: AnyArray) -> Float32Array:
 def choose_landmarks(adjacency: CSR, count: int = _LANDMARKS) -> AnyArray:
     """Return positions of well-linked nodes, first those of which no two are neighbours."""
     pointer, columns = adjacency.row_pointer.numpy(), adjacency.columns.numpy()
-    links = np.diff(pointer)
+    links, near, chosen = np.diff(pointer), np.zeros(len(pointer) - 1, dtype=bool), list[int]()
     order = np.argsort(-links, kind="stable")
     order = order[links[order] > 0]
-    chosen: list[int] = []
-    near = np.zeros(len(links), dtype=bool)
     for node in order:
         if len(chosen) == count:
             break
@@ -91,17 +84,12 @@ def choose_landmarks(adjacency: CSR, count: int = _LANDMARKS) -> AnyArray:
 
 
 def page_rank(steps: SparseMatrix) -> FloatArray:
-    """Return how often a walker who jumps with probability 0.15 is at each node [nodes].
-
-    Args:
-        steps: Probability of each step, rows sum to 1; a row of zeros jumps [nodes, nodes].
-    """
+    """Return how often a walker who jumps with probability 0.15 is at each node, given steps [nodes, nodes]."""
     size, backwards = steps.shape[0], steps.T.tocsr()
     stuck = np.asarray(steps.sum(axis=1)).ravel() == 0
     rank: FloatArray = np.full(size, 1 / size)
     for _ in range(100):
-        jumping = 1 - _DAMPING + _DAMPING * rank[stuck].sum()
-        moved = _DAMPING * (backwards @ rank) + jumping / size
+        moved = _DAMPING * (backwards @ rank) + (1 - _DAMPING + _DAMPING * rank[stuck].sum()) / size
         change, rank = np.abs(moved - rank).sum(), moved
         if change < 1e-10:
             break

@@ -20,23 +20,25 @@ from quietgraph.types import AnyArray
 MISSING: Final = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")  # what means unknown in a table
 ENDINGS: Final = (".csv", ".tsv", ".txt", ".parquet", ".xlsx")
 ID: Final = r"regexp_replace({}::VARCHAR, '^(-?[0-9]+)[.]0+$', '\1')"  # 7.0 and 7 are one node
+NUMERIC: Final = re.compile("U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|BOOLEAN|DECIMAL.*?")
 _BLOCK: Final = 2**22  # bytes looked at at once
 _ROOM: Final = 10**9  # bytes that the texts of a Parquet file may take beside twenty times its size
 _HINTS: Final = {
-    "utf-?8|unicode": "Save it again as UTF-8.",
-    "Number of Columns": "Put cells that hold the separator in quotes.",
-    "quote": "Close every quote, and put it right after a separator.",
+    "utf|unicode": "Save it as UTF-8.",
+    "Columns|quote": "Put cells with separators in quotes, and close all.",
 }
 
 
 @contextmanager
 def open_database(memory: str = "70%") -> Iterator[duckdb.DuckDBPyConnection]:
     """Give a database in memory that moves to a temporary folder what does not fit."""
-    with tempfile.TemporaryDirectory(prefix="quietgraph-", ignore_cleanup_errors=True) as folder:
+    with (
+        tempfile.TemporaryDirectory(prefix="quietgraph-", ignore_cleanup_errors=True) as folder,
+        duckdb.connect() as db,
+    ):
         # One thread: sums over threads would add in another order from run to run.
-        options = {"threads": 1, "memory_limit": memory, "temp_directory": folder}
-        with duckdb.connect(":memory:", config=options) as db:
-            yield db
+        db.execute(f"SET threads = 1; SET memory_limit = '{memory}'; SET temp_directory = {quoted(folder)}")
+        yield db
 
 
 @contextmanager
@@ -48,9 +50,6 @@ def readable(where: str) -> Iterator[None]:
         raise UnreadableFileError(
             f"{where} is read by {error.name}. Run pip install {error.name}, or use CSV."
         ) from error
-    except UnicodeDecodeError as error:
-        byte = f"0x{error.object[error.start]:02x}"
-        raise UnreadableFileError(f"{where} is not UTF-8 text (byte {byte}). Save it again as UTF-8.") from error
     except (duckdb.Error, OSError, ValueError, KeyError, csv.Error, OverflowError) as error:
         text = str(error) or type(error).__name__
         line = re.search(r"CSV Error on Line: (\d+)", text)
@@ -59,34 +58,22 @@ def readable(where: str) -> Iterator[None]:
         hint = next(
             (hint for word, hint in _HINTS.items() if re.search(word, reason, re.IGNORECASE)), "Check the file."
         )
-        place = f" line {line[1]}" if line else ""
-        raise UnreadableFileError(f"{where}{place} cannot be read: {reason[:200].rstrip('. ')}. {hint}") from error
+        place = f"{where} line {line[1]}" if line else where
+        raise UnreadableFileError(f"{place} cannot be read: {reason[:200].rstrip('. ')}. {hint}") from error
 
 
 @dataclass
 class Table:
-    """A table of the database; its columns are c0, c1, ..., so names of users are never part of SQL.
-
-    Attributes:
-        db: Where it is.
-        name: Of the table in the database.
-        where: The file, for messages.
-        names: Of its columns, as the user wrote them.
-        rows_of: What gives its rows, in SQL.
-        is_text: Whether cells are texts, and whole columns decide what they are.
-        path: Of a text file, to find lines in.
-        types: Type of each column by its name; VARCHAR for texts of any kind.
-        rows: Number of rows, once it was filled.
-    """
+    """A table of the database; its columns are c0, c1, ..., so names of users are never part of SQL."""
 
     db: duckdb.DuckDBPyConnection
-    name: str
-    where: str
-    names: list[str]
-    rows_of: str
-    is_text: bool = False
-    path: Path | None = None
-    types: dict[str, str] = field(default_factory=dict)
+    name: str  # in the database
+    where: str  # the file, for messages
+    names: list[str]  # of its columns, as the user wrote them
+    rows_of: str  # what gives its rows, in SQL
+    is_text: bool = False  # whether cells are texts, and whole columns decide what they are
+    path: Path | None = None  # of a text file, to find lines in
+    types: dict[str, str] = field(default_factory=dict)  # of columns that were filled; VARCHAR for texts of any kind
     rows: int = 0
 
     def __post_init__(self) -> None:
@@ -97,7 +84,7 @@ class Table:
     @property
     def given(self) -> str:
         """The rows of the source in SQL, with columns c0, c1, ..."""
-        return f"{self.rows_of} AS given({', '.join(f'c{place}' for place in range(len(self.names)))})"
+        return f"{self.rows_of} AS given({', '.join(map(self.column, self.names))})"
 
     def column(self, name: str) -> str:
         """Return the name of a column in SQL."""
@@ -105,12 +92,11 @@ class Table:
 
     def fill(self, names: Sequence[str], *, raw: Collection[str | None] = (), missing: Sequence[str] = ()) -> None:
         """Copy some columns into the database: cells trimmed, words for unknown as NULL but in `raw` ones."""
-        kinds = [row[1] for row in self.all(f"DESCRIBE SELECT * FROM {self.rows_of}")]
+        kinds = {name: row[1] for name, row in zip(self.names, self.all(f"DESCRIBE FROM {self.rows_of}"), strict=True)}
         cells = ""
         for name in names:
-            column, kind = self.column(name), kinds[self.names.index(name)]
-            cell, self.types[name] = _cell(column, kind, () if name in raw else missing)
-            cells += f", {cell} AS {column}"
+            cell, self.types[name] = _cell(self.column(name), kinds[name], () if name in raw else missing)
+            cells += f", {cell} AS {self.column(name)}"
         numbered = f"SELECT (row_number() OVER () - 1)::INTEGER AS _row{cells} FROM {self.given}"
         self.all(f"CREATE TABLE {self.name} AS {numbered}")
         self.rows = self.all("SELECT count(*) FROM {table}")[0][0]
@@ -123,7 +109,7 @@ class Table:
     def arrays(self, query: str) -> list[AnyArray]:
         """Return the columns of a query; None stands for NULL."""
         with readable(self.where):
-            found = self.db.execute(query.replace("{table}", self.name)).fetchnumpy()
+            found: dict[str, Any] = self.db.execute(query.replace("{table}", self.name)).fetchnumpy()
         for name, values in found.items():
             if isinstance(values, np.ma.MaskedArray):
                 found[name] = values.data.astype(object) if values.mask.any() else values.data
@@ -143,11 +129,8 @@ class Table:
 def open_table(db: duckdb.DuckDBPyConnection, name: str, source: Path | pd.DataFrame) -> Table:
     """Return the table of a file or DataFrame, not filled yet."""
     if isinstance(source, pd.DataFrame):
-        names = [str(one) for one in source.columns]
-        return Table(db, name, f"the table of {name}", names, _register(db, name, source))
+        return Table(db, name, f"the table of {name}", list(map(str, source.columns)), _register(db, name, source))
     where, pattern = str(source), quoted(re.sub(r"([*?\[])", r"[\1]", str(source)))
-    if not source.is_file():
-        raise UnreadableFileError(f"there is no file {source}. Correct the path.")
     if source.suffix == ".xlsx":
         with readable(where):
             frame = pd.read_excel(source, dtype=str, keep_default_na=False)
@@ -155,21 +138,21 @@ def open_table(db: duckdb.DuckDBPyConnection, name: str, source: Path | pd.DataF
         return Table(db, name, where, names, _register(db, name, frame), is_text=True)
     if source.suffix == ".parquet":
         with readable(where):
-            columns = db.execute(f"DESCRIBE SELECT * FROM read_parquet({pattern})").fetchall()
+            columns = db.execute(f"DESCRIBE FROM read_parquet({pattern})").fetchall()
         table = Table(db, name, where, [row[0] for row in columns], f"read_parquet({pattern})")
-        texts = ", ".join(f"sum(strlen(c{place}))" for place, row in enumerate(columns) if row[1] == "VARCHAR")
-        sizes = table.all(f"SELECT {texts} FROM {table.given}")[0] if texts else ()
-        if max((size or 0 for size in sizes), default=0) > 20 * source.stat().st_size + _ROOM:
+        texts = [f"sum(strlen(c{place}))" for place, row in enumerate(columns) if row[1] == "VARCHAR"]
+        sizes = table.all(f"SELECT {', '.join(['0', *texts])} FROM {table.given}")[0]
+        if max(filter(None, sizes), default=0) > 20 * source.stat().st_size + _ROOM:
             raise UnreadableFileError(f"{where} holds texts far longer than the file. Write it again without them.")
         return table
     names, separator, blank = read_header(source)
-    columns = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(names)))
     if _mixes_line_ends(source):
         copy = Path(db.execute("SELECT current_setting('temp_directory')").fetchall()[0][0]) / name
         copy.write_bytes(source.read_bytes().replace(b"\r\n", b"\n"))
         pattern = quoted(str(copy))
+    kinds = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(names)))
     rows = f"read_csv({pattern}, sep={quoted(separator)}, quote='\"', escape='\"', header=true, skip={blank}, "
-    rows += f"auto_detect=false, columns={{{columns}}})"  # the sniffer reads a ragged file as one column
+    rows += f"auto_detect=false, columns={{{kinds}}})"  # the sniffer reads a ragged file as one column
     return Table(db, name, where, names, rows, is_text=True, path=source)
 
 
@@ -180,8 +163,7 @@ def read_header(path: Path) -> tuple[list[str], str, int]:
         while first and not first.strip():
             blank, first = blank + 1, file.readline(_BLOCK)
         lines = [first, *islice(file, 20)] if first.count('"') % 2 else [first]  # a name may hold line ends
-        unquoted = re.sub(r'"[^"]*"', "", "".join(lines))
-        separator = max(",;\t|", key=unquoted.count)
+        separator = max(",;\t|", key=re.sub(r'"[^"]*"', "", "".join(lines)).count)
         names = [name.strip() for name in next(csv.reader(lines, delimiter=separator), [])]
     if not any(names):
         raise UnreadableFileError(f"{path} is empty. Its first line must name the columns.")
@@ -201,15 +183,10 @@ def _register(db: duckdb.DuckDBPyConnection, name: str, frame: pd.DataFrame) -> 
     """Make the rows of a DataFrame known, and return their name; columns that mix kinds of values are refused."""
     plain = frame.reset_index(drop=True).convert_dtypes()
     for title, cells in plain.select_dtypes(object).items():
-        kinds = {type(one).__name__ for one in cells.dropna()}
-        if pd.api.types.infer_dtype(cells, skipna=True).startswith("mixed") and not kinds <= {
-            "list",
-            "tuple",
-            "ndarray",
-        }:
+        kinds = sorted({type(one).__name__ for one in cells.dropna()})
+        if pd.api.types.infer_dtype(cells).startswith("mixed") and not {*kinds} <= {"list", "tuple", "ndarray"}:
             raise UnreadableFileError(
-                f"the column '{title}' of the {name} must hold only numbers or only texts, got {', '.join(sorted(kinds))}. "
-                "Convert it first."
+                f"the column '{title}' of the {name} must hold only numbers or only texts, got {kinds}. Convert it."
             )
     plain.columns = pd.Index([f"c{place}" for place in range(plain.shape[1])])
     db.register(f"{name}_frame", plain)
@@ -219,11 +196,11 @@ def _register(db: duckdb.DuckDBPyConnection, name: str, frame: pd.DataFrame) -> 
 def _cell(column: str, kind: str, missing: Sequence[str]) -> tuple[str, str]:
     """Return a cell in SQL, trimmed, NULL where it means unknown; and its type."""
     if kind.startswith(("VARCHAR", "ENUM", "UUID", "BLOB")) and not kind.endswith("]"):
-        text = f"trim({'decode' if kind == 'BLOB' else ''}({column}){'' if kind == 'BLOB' else '::VARCHAR'}, ' \t\r\n\xa0')"
-        words = ", ".join(map(quoted, sorted({"", *missing})))
+        plain = f"decode({column})" if kind == "BLOB" else f"{column}::VARCHAR"
+        text, words = f"trim({plain}, ' \t\r\n\xa0')", ", ".join(map(quoted, sorted({"", *missing})))
         return f"CASE WHEN {text} NOT IN ({words}) THEN {text} END", "VARCHAR"
     numbers = [word for word in missing if re.fullmatch(r"[+-]?[0-9]+([.][0-9]+)?", word)]
-    if numbers and re.fullmatch("U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL.*", kind):
+    if numbers and NUMERIC.fullmatch(kind) and kind != "BOOLEAN":
         return f"CASE WHEN {column} NOT IN ({', '.join(numbers)}) THEN {column} END", kind
     return column, kind
 
