@@ -24,16 +24,18 @@ def fit_forward_logistic(
     weights = torch.ones(len(rows)) if weights is None else weights
     every = torch.cat([rows, torch.ones(len(rows), 1)], dim=1)
     reading, total = reading.to(rows.dtype), weights.sum()
-    solution = torch.zeros(every.shape[1], reading.shape[1], requires_grad=True)
+    solution = torch.zeros(every.shape[1], reading.shape[1])
     solver = torch.optim.LBFGS([solution], max_iter=200, line_search_fn="strong_wolfe")
 
+    @torch.no_grad()
     def cost() -> Tensor:
-        solver.zero_grad()
-        said = ((every @ solution).softmax(dim=1) * reading).sum(dim=1).clamp_min(1e-9).log()
-        value = -(weights * said).sum() / total + 0.5 * penalty / total * solution[:-1].square().sum()
-        value.backward()
-        return value
+        likely = (every @ solution).softmax(dim=1)
+        joint = likely * reading
+        said = joint.sum(dim=1, keepdim=True).clamp_min(1e-9)
+        decay = penalty / total * solution
+        decay[-1] = 0
+        solution.grad = every.T @ ((likely - joint / said) * (weights / total)[:, None]) + decay
+        return 0.5 * (decay * solution).sum() - (weights * said.log()[:, 0]).sum() / total
 
     solver.step(cost)
-    found = solution.detach()
-    return found[:-1], found[-1]
+    return solution[:-1], solution[-1]

@@ -20,10 +20,10 @@ from quietgraph.rng import torch_generator
 from quietgraph.types import UNKNOWN, Embeddings, FloatArray, ValuesLike
 
 _LABELS_A_CLUSTER = (20, 12, 8)
-_RUNS, _PASSES = 8, 6000  # of k-means for each of these sizes; fewer where there are many labels
+_RUNS, _PASSES = 8, 4000  # of k-means for each of these sizes; fewer where there are many labels
 _MOST = 2000  # labelled nodes that are clustered
 _IMPURE = 0.2  # share of other classes in a cluster, for its verified labels
-_MOVES = 15  # of the centres, at most
+_MOVES = 10  # of the centres, at most
 _KAPPAS = torch.tensor([10.0, 20.0, 40.0, 80.0, 200.0], dtype=torch.float64)
 _STARTS, _FIRST, _KEPT = 38, 12, 8  # random ones, beside two symmetric; steps after which so many of the best go on
 _PRIOR = 50.0  # labels' worth of belief that hidden classes are as common as their labels
