@@ -116,8 +116,8 @@ def review_app(run: ReviewedRun, *, token: str, host: str = "127.0.0.1", reviewe
             Middleware(
                 TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"] if _is_loopback(host) else ["*"]
             ),
-            Middleware(RequestBodyLimitMiddleware, max_body_size=_LARGEST_BODY),
             Middleware(BaseHTTPMiddleware, dispatch=guard),
+            Middleware(RequestBodyLimitMiddleware, max_body_size=_LARGEST_BODY),
         ],
         exception_handlers={QuietgraphError: _say_error},
     )
