@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from quietgraph.diagnose.bound import BoundSettings, bound_terms
+from quietgraph.diagnose.bound import bound_terms
 from quietgraph.diagnose.projection import label_projection, noise_projection, project
-from quietgraph.errors import InvalidLabelsError, InvalidParameterError
+from quietgraph.errors import InvalidLabelsError
 
 CLASSES = torch.tensor([0, 0, 0, 1, 1, 1])
 PERFECT = torch.eye(2)[CLASSES] * torch.tensor([1.0, 0.9])  # knows the classes and nothing else
@@ -26,13 +26,10 @@ def problem() -> tuple[Tensor, Tensor, Tensor, Tensor]:
 @pytest.mark.parametrize("scale", ["unit", "raw"])
 def test_losses_equal_those_of_gradient_descent(scale: str) -> None:
     rows, labels, right, labelled = problem()
-    terms = bound_terms(
-        rows, labels, labelled=labelled, reference=right, settings=BoundSettings(steps=(1, 7, 40), scale=scale)
-    )
+    terms = bound_terms(rows, labels, labelled=labelled, reference=right, steps=(1, 7, 40), scale=scale)
     inputs = rows.double() / rows.double().norm(dim=1, keepdim=True) if scale == "unit" else rows.double()
     observed, wanted = torch.eye(3).double()[labels], torch.eye(3).double()[right]
     seen, rate = inputs[labelled], 0.99 / float(torch.linalg.eigvalsh(inputs.T @ inputs)[-1])
-    assert terms.learning_rate == pytest.approx(rate)
     shrink = torch.eye(len(seen)).double() - rate * seen @ seen.T  # I - rate K_LL
     weights, power = torch.zeros(8, 3).double(), torch.eye(len(seen)).double()
     for step in range(1, 41):
@@ -49,10 +46,9 @@ def test_losses_equal_those_of_gradient_descent(scale: str) -> None:
 
 def test_the_bound_is_the_sum_that_the_theorem_prints() -> None:
     rows, labels, right, labelled = problem()
-    settings = BoundSettings(constant=3.0, failure=0.1)
-    terms = bound_terms(rows, labels, labelled=labelled, reference=right, settings=settings)
+    terms = bound_terms(rows, labels, labelled=labelled, reference=right)
     losses = 2 / int(labelled.sum()) * (terms.signal_loss + terms.noise_loss)
-    wanted = 3 * (losses + terms.complexity.value + math.log(10) / int((~labelled).sum()))
+    wanted = losses + terms.complexity.value + math.log(20) / int((~labelled).sum())
     torch.testing.assert_close(terms.upper_bound, wanted)
     assert float(terms.upper_bound[terms.steps.tolist().index(terms.best_step)]) == float(wanted.min())
 
@@ -66,12 +62,6 @@ def test_without_a_reference_the_given_labels_count_as_right() -> None:
 
 def test_what_the_theorem_does_not_allow_is_refused() -> None:
     rows, labels, _, labelled = problem()
-    for rate in (0.0, -1.0, 0.34):
-        with pytest.raises(InvalidParameterError, match="learning_rate must lie between"):
-            bound_terms(rows, labels, labelled=labelled, settings=BoundSettings(learning_rate=rate))
-    for wrong in ({"steps": (0,)}, {"constant": 0.0}, {"failure": 0.0}, {"scale": "log"}):
-        with pytest.raises(InvalidParameterError, match=next(iter(wrong))):
-            BoundSettings(**wrong)
     for mask in (labelled | True, labelled & False):
         with pytest.raises(InvalidLabelsError, match="labelled nodes, all of known class, and unlabelled ones"):
             bound_terms(rows, labels, labelled=mask)

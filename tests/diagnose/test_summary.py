@@ -8,7 +8,7 @@ import torch
 
 from quietgraph.data.datasets import load_benchmark
 from quietgraph.data.noise import apply_noise
-from quietgraph.diagnose.bound import BoundSettings, bound_terms
+from quietgraph.diagnose.bound import bound_terms
 from quietgraph.diagnose.kernel import attended_embeddings
 from quietgraph.diagnose.projection import label_projection
 from quietgraph.diagnose.summary import diagnose, diagnose_benchmark, noise_everywhere
@@ -37,7 +37,7 @@ def test_numbers_are_those_of_the_parts_and_survive_json(sbm) -> None:
     labels = noise_everywhere(data, truth, "symmetric:0.4", seed=1)
     terms = {"labels": labels, "labelled": data.split.train, "reference": truth.codes}
     torch.testing.assert_close(found.bound.upper_bound, bound_terms(rows, **terms).upper_bound)
-    attended = bound_terms(attended_embeddings(rows), **terms, settings=BoundSettings(scale="raw"))
+    attended = bound_terms(attended_embeddings(rows), **terms, scale="raw")
     torch.testing.assert_close(found.attended_bound.upper_bound, attended.upper_bound)
     torch.testing.assert_close(found.signal.scores, label_projection(rows, truth.codes).scores)
     plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))

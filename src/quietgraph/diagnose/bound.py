@@ -1,7 +1,8 @@
 """The terms of the bound on the test loss (Theorem 4.1), and the loss that they bound.
 
 The theorem bounds the mean squared error on the unlabelled nodes, after t steps of gradient descent on the labelled
-ones, by c_0 (2/m (L_1 + L_2) + KC(K) + x/u), up to a factor c_0 that it does not know.
+ones, by c_0 (2/m (L_1 + L_2) + KC(K) + x/u), up to a factor c_0 that it does not know; it counts as 1 here. The step
+size is 0.99 of its limit, 1 / (largest eigenvalue of K).
 
 The classifier starts at W = 0 and steps W <- W - rate H_L^T (H_L W - Y_L). In the singular directions
 H_L = Q diag(sqrt(s)) V^T each coordinate runs by itself, so t steps cost as much as one:
@@ -17,39 +18,11 @@ from torch import Tensor
 
 from quietgraph.diagnose.kernel import ZERO, Scale, check_problem, cross_product, eigenbasis, one_hot, row_blocks
 from quietgraph.diagnose.spectrum import KernelComplexity, kernel_complexity
-from quietgraph.errors import InvalidLabelsError, InvalidParameterError
+from quietgraph.errors import InvalidLabelsError
 from quietgraph.types import UNKNOWN, Embeddings, Labels, Mask
 
-# Four a decade up to a million: the closed form makes late steps free.
-DEFAULT_STEPS = tuple(sorted({round(10 ** (k / 4)) for k in range(25)}))
-
-
-@dataclass(frozen=True)
-class BoundSettings:
-    """What the theorem leaves open.
-
-    Attributes:
-        steps: The numbers t of descent steps to look at, each at least 1.
-        learning_rate: In (0, 1 / largest eigenvalue of K); None takes 0.99 of the limit.
-        constant: The theorem's unknown c_0; the bound is only known up to this factor.
-        failure: The bound may fail with this probability, exp(-x).
-        scale: "unit" for rows of length 1, "raw" for the rows as they are.
-    """
-
-    steps: Sequence[int] = DEFAULT_STEPS
-    learning_rate: float | None = None
-    constant: float = 1.0
-    failure: float = 0.05
-    scale: Scale = "unit"
-
-    def __post_init__(self) -> None:
-        if len(self.steps) == 0 or min(self.steps) < 1:
-            raise InvalidParameterError(f"steps must all be at least 1, got {list(self.steps)}.")
-        if not (self.constant > 0 and 0 < self.failure <= 1 and self.scale in {"unit", "raw"}):
-            raise InvalidParameterError(
-                "constant must be above 0, failure a probability above 0 and scale unit or raw, got "
-                f"{self.constant}, {self.failure} and {self.scale!r}."
-            )
+STEPS = tuple(sorted({round(10 ** (k / 4)) for k in range(25)}))  # the closed form makes late steps free
+_FAILURE = 0.05  # exp(-x), the probability with which the bound may fail
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +36,8 @@ class BoundTerms:
         complexity: KC(K) of the whole kernel.
         test_loss: The mean squared error over the unlabelled nodes whose right label is known [steps], the quantity
             that is bounded; None where there is no such node.
-        learning_rate: The one used.
         num_labelled: m.
         num_unlabelled: u.
-        constant: c_0.
-        failure: exp(-x).
     """
 
     steps: Tensor
@@ -75,17 +45,14 @@ class BoundTerms:
     noise_loss: Tensor
     complexity: KernelComplexity
     test_loss: Tensor | None
-    learning_rate: float
     num_labelled: int
     num_unlabelled: int
-    constant: float
-    failure: float
 
     @property
     def upper_bound(self) -> Tensor:
-        """The bound c_0 (2/m (L_1 + L_2) + KC + x/u) [steps]."""
+        """The bound 2/m (L_1 + L_2) + KC + x/u [steps]."""
         losses = 2 / self.num_labelled * (self.signal_loss + self.noise_loss)
-        return self.constant * (losses + self.complexity.value - math.log(self.failure) / self.num_unlabelled)
+        return losses + self.complexity.value - math.log(_FAILURE) / self.num_unlabelled
 
     @property
     def best_step(self) -> int:
@@ -99,7 +66,8 @@ def bound_terms(
     *,
     labelled: Mask | None = None,
     reference: Labels | None = None,
-    settings: BoundSettings | None = None,
+    steps: Sequence[int] = STEPS,
+    scale: Scale = "unit",
 ) -> BoundTerms:
     """Return L_1, L_2, the bound and the measured test loss after each number of steps.
 
@@ -109,9 +77,9 @@ def bound_terms(
         labelled: The nodes that the classifier learns from [nodes]; by default all known ones.
         reference: The labels taken as right [nodes], known at least on the labelled nodes: the clean ones in an
             experiment, a model's predictions otherwise. Without it the observed labels count as right and L_2 is zero.
-        settings: What the theorem leaves open; by default `BoundSettings()`.
+        steps: The numbers t of descent steps to look at, each at least 1.
+        scale: "unit" for rows of length 1, "raw" for the rows as they are.
     """
-    settings = BoundSettings() if settings is None else settings
     reference = labels if reference is None else reference
     labelled = labels != UNKNOWN if labelled is None else labelled
     check_problem(embeddings, labels, reference)
@@ -121,19 +89,19 @@ def bound_terms(
             "the bound needs labelled nodes, all of known class, and unlabelled ones, but labelled covers "
             f"{num_labelled} of {len(labelled)} nodes. Give a mask of known nodes that leaves some out."
         )
-    values = eigenbasis(embeddings, scale=settings.scale)[0]
-    rate = _learning_rate(settings, largest=float(values[0]))
+    values = eigenbasis(embeddings, scale=scale)[0]
+    rate = 0.99 / float(values[0])
     count = int(max(labels.max(), reference.max())) + 1
     observed, right, inside = one_hot(labels, count), one_hot(reference, count), embeddings[labelled]
-    spectrum, basis = eigenbasis(inside, scale=settings.scale)
+    spectrum, basis = eigenbasis(inside, scale=scale)
     kept = spectrum > ZERO * spectrum[0]
     spectrum, basis = spectrum[kept], basis[:, kept]
-    steps = torch.tensor(list(settings.steps))
-    left = torch.exp(steps[:, None] * torch.log1p(-rate * spectrum))  # the fraction not yet fitted [steps, rank]
+    times = torch.tensor(list(steps))
+    left = torch.exp(times[:, None] * torch.log1p(-rate * spectrum))  # the fraction not yet fitted [steps, rank]
 
     def along(targets: Tensor) -> Tensor:
         """Return Q^T Y [rank, classes]."""
-        product = basis.T @ cross_product(inside, targets, scale=settings.scale)
+        product = basis.T @ cross_product(inside, targets, scale=scale)
         return product / spectrum.sqrt().unsqueeze(1)
 
     signal = along(right[labelled]).square().sum(dim=1)
@@ -141,16 +109,13 @@ def bound_terms(
     noise = along((observed - right)[labelled]).square().sum(dim=1)
     weights = (1 - left)[:, :, None] * (along(observed[labelled]) / spectrum.sqrt().unsqueeze(1))  # V^T W(t)
     return BoundTerms(
-        steps=steps,
+        steps=times,
         signal_loss=left.square() @ signal + outside,
         noise_loss=(1 - left).square() @ noise,
         complexity=kernel_complexity(values, num_labelled=num_labelled, num_unlabelled=len(labels) - num_labelled),
-        test_loss=_test_loss(embeddings[seen], right[seen], basis, weights, settings.scale) if seen.any() else None,
-        learning_rate=rate,
+        test_loss=_test_loss(embeddings[seen], right[seen], basis, weights, scale) if seen.any() else None,
         num_labelled=num_labelled,
         num_unlabelled=len(labels) - num_labelled,
-        constant=settings.constant,
-        failure=settings.failure,
     )
 
 
@@ -161,13 +126,3 @@ def _test_loss(embeddings: Embeddings, right: Tensor, basis: Tensor, weights: Te
     cross = basis.T @ cross_product(embeddings, right, scale=scale)
     losses = (weights * (gram @ weights - 2 * cross)).sum(dim=(1, 2)) + right.square().sum()
     return (losses / len(right)).clamp(min=0)
-
-
-def _learning_rate(settings: BoundSettings, *, largest: float) -> float:
-    rate = 0.99 / largest if settings.learning_rate is None else settings.learning_rate
-    if not 0 < rate < 1 / largest:
-        raise InvalidParameterError(
-            f"learning_rate must lie between 0 and 1 / (largest eigenvalue of K) = {1 / largest:g}, got {rate:g}. "
-            "Leave it None for 0.99 of the limit."
-        )
-    return rate

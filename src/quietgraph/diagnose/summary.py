@@ -13,7 +13,7 @@ from quietgraph.data.data import Data, Truth
 from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import NoiseSetting, parse_noise
 from quietgraph.data.splits import Split, no_node
-from quietgraph.diagnose.bound import BoundSettings, BoundTerms, bound_terms
+from quietgraph.diagnose.bound import BoundTerms, bound_terms
 from quietgraph.diagnose.kernel import Scale, attended_embeddings, check_problem, eigenbasis
 from quietgraph.diagnose.projection import Projection, label_projection, noise_projection
 from quietgraph.diagnose.spectrum import Spectrum, describe_spectrum
@@ -95,7 +95,7 @@ def diagnose(
     *,
     labelled: MaskLike | None = None,
     reference: ArrayLike | Tensor | None = None,
-    settings: BoundSettings | None = None,
+    scale: Scale = "unit",
 ) -> Diagnosis:
     """Return all diagnostics of one embedding.
 
@@ -106,7 +106,7 @@ def diagnose(
         labelled: The nodes that the classifier learns from, a mask [nodes]; by default all known ones.
         reference: The labels taken as right [nodes], known at least on the labelled nodes. Without it the observed
             labels count as right.
-        settings: What the theorem leaves open, and the scale; by default `BoundSettings()`.
+        scale: "unit" for rows of length 1, "raw" for the rows as they are.
     """
     if isinstance(embeddings, NodeClassifier):
         check_is_fitted(embeddings, "fitted_")
@@ -115,12 +115,11 @@ def diagnose(
         embeddings = embeddings.fitted_.embeddings
     if labels is None:
         raise InvalidLabelsError("diagnose needs the observed labels of the nodes: diagnose(embeddings, labels).")
-    settings = BoundSettings() if settings is None else settings
     rows, codes = torch.as_tensor(embeddings), torch.as_tensor(labels)
     right = codes if reference is None else torch.as_tensor(reference)
     check_problem(rows, codes, right)
     mask = codes != UNKNOWN if labelled is None else torch.as_tensor(labelled)
-    scale, terms = settings.scale, partial(bound_terms, labels=codes, labelled=mask, reference=right)
+    terms = partial(bound_terms, labels=codes, labelled=mask, reference=right)
     values = eigenbasis(rows, scale=scale)[0]
     return Diagnosis(
         num_nodes=len(rows),
@@ -128,9 +127,9 @@ def diagnose(
         scale=scale,
         spectrum=describe_spectrum(values),
         attended_spectrum=describe_spectrum(values * (values / values[0]) ** 2),
-        bound=terms(rows, settings=settings),
+        bound=terms(rows, scale=scale),
         # Not scaled again: attention comes after the scaling.
-        attended_bound=terms(attended_embeddings(rows, scale=scale), settings=replace(settings, scale="raw")),
+        attended_bound=terms(attended_embeddings(rows, scale=scale), scale="raw"),
         # The same nodes for signal and noise, so that their curves can be compared.
         signal=label_projection(rows, right.where(codes != UNKNOWN, UNKNOWN), scale=scale),
         noise=noise_projection(rows, codes, right, scale=scale),
