@@ -73,7 +73,7 @@ class Observed:
         return (costs * weights).sum() / weights.sum()
 
     def score(self, scores: Scores) -> float:
-        """Return accuracy on the (noisy) validation labels, ties broken by their cost, which never outweighs a label."""
+        """Return accuracy on the (noisy) validation labels, ties broken by their cost."""
         found, wanted = scores[self.validation], self.codes[self.validation]
         hits = float((found.argmax(dim=1) == wanted).double().mean())
         return hits - min(float(F.cross_entropy(found, wanted)), 100.0) / (200 * max(len(wanted), 1))
