@@ -115,13 +115,13 @@ def concentration(signal: Any, noise: Any = None, ax: Axes | None = None) -> Axe
 
 def bound(terms: Any, ax: Axes | None = None) -> Axes:
     """Draw the terms of the test-loss bound, `BoundTerms`, their sum and the test loss against the steps."""
-    axes, weight, steps = _axes(ax), 2 * terms.constant / terms.num_labelled, np.asarray(terms.steps)
+    axes, weight, steps = _axes(ax), 2 / terms.num_labelled, np.asarray(terms.steps)
     _curve(axes, weight * terms.signal_loss, "right labels not fitted, L1", {"color": RED, "marker": "o"}, steps)
     _curve(axes, weight * terms.noise_loss, "noise fitted, L2", {"color": BLUE, "ls": "--", "marker": "s"}, steps)
-    _curve(axes, terms.upper_bound, f"bound, c0 = {terms.constant:g}", {"color": COLOURS[3], "lw": 2.6}, steps)
+    _curve(axes, terms.upper_bound, "bound", {"color": COLOURS[3], "lw": 2.6}, steps)
     if terms.test_loss is not None:
         _curve(axes, terms.test_loss, "measured test loss", {**_line(2, "D"), "ls": "-."}, steps)
-    axes.axhline(terms.constant * terms.complexity.value, color=GREY, ls=":", label="kernel complexity KC")
+    axes.axhline(terms.complexity.value, color=GREY, ls=":", label="kernel complexity KC")
     axes.set_ylim(bottom=0)
     _powers_of_ten(axes, "x")
     return _finished(axes, "steps of gradient descent", "loss per node")
