@@ -130,11 +130,7 @@ def _read(options: Fit, own: bool) -> "tuple[Data, Truth | None]":
     else:
         clean, truth = load_benchmark(options.source or "digits", seed=options.seed)
         data = apply_noise(clean, truth, setting, seed=options.seed)
-    for path in options.annotations:
-        from quietgraph.data.annotations import read_annotations
-
-        data = data.annotate(read_annotations(path, data.ids, data.classes))
-    return data, truth
+    return (data.annotate(list(options.annotations)) if options.annotations else data), truth
 
 
 def _decisions(options: Fit) -> "Decisions | None":
