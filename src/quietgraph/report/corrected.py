@@ -32,34 +32,48 @@ def write_corrected(assessment: Assessment, folder: Path, *, in_place: bool, met
         in_place: Whether corrections go into the label column instead of a column of their own.
         method: Name of the method, for the reasons.
     """
-    source, (labels, reasons) = assessment.data.source, corrections(assessment, method)
-    nodes = None if source is None else source.nodes
-    if source is None or nodes is None or source.columns is None or source.columns.id is None:
-        return _write_ids(assessment, labels, reasons, folder)
-    id_name, label_name = source.columns.id, source.columns.label
-    if isinstance(nodes, Path) and nodes.suffix not in {".parquet", ".xlsx"}:
-        target = folder / f"{NAME}{nodes.suffix}"
-        edited = edit_text(nodes, id_name, label_name if in_place else None, labels, reasons)
-        target.write_bytes(edited)
-        return target
-    frame = _frame(nodes)
-    keys = id_keys(frame[id_name])
-    held, why = [labels.get(key, "") for key in keys], [reasons.get(key, "") for key in keys]
-    if in_place and label_name is not None:
-        is_new = np.array([key in labels for key in keys])
-        frame[label_name] = frame[label_name].astype(object).where(~is_new, held)
+    data, (labels, reasons) = assessment.data, corrections(assessment, method)
+    nodes = None if data.source is None else data.source.nodes
+    columns = None if data.source is None else data.source.columns
+    label = columns.label if columns is not None and in_place else None
+    path = nodes if isinstance(nodes, Path) else Path("table.csv")
+    target = folder / f"{NAME}{path.suffix}"
+    keys = id_keys(data.ids)
+    found = {CORRECTED_COLUMN: [labels.get(key) for key in keys], WHY_COLUMN: [reasons.get(key, "") for key in keys]}
+    added = pd.DataFrame(found, dtype="string")
+    if isinstance(nodes, Path) and nodes.suffix not in {".parquet", ".xlsx"} and columns is not None:
+        id_name = columns.id or read_header(nodes)[0][0]
+        target.write_bytes(edit_text(nodes, id_name, label, labels, reasons))
+    elif isinstance(nodes, Path) and nodes.suffix == ".parquet":
+        _write_parquet(nodes, target, added, label)
     else:
-        frame[CORRECTED_COLUMN] = held
-    frame[WHY_COLUMN] = why
-    target = folder / f"{NAME}{nodes.suffix if isinstance(nodes, Path) else '.csv'}"
-    if target.suffix == ".parquet":
-        with open_database() as db:
-            db.from_df(frame).write_parquet(str(target))
-    elif target.suffix == ".xlsx":
-        frame.to_excel(target, index=False)
-    else:
-        frame.to_csv(target, index=False)
+        if nodes is None:
+            frame = pd.DataFrame({"id": data.ids, "label": pd.Series(data.labels).where(data.known.numpy(), "")})
+        else:
+            frame = nodes.copy() if isinstance(nodes, pd.DataFrame) else pd.read_excel(nodes, dtype=object)
+        if label is not None:
+            values, new = {str(one): one for one in assessment.classes.tolist()}, added.pop(CORRECTED_COLUMN)
+            held = pd.Series([values.get(one) for one in new], index=frame.index, dtype=object)
+            frame[label] = frame[label].astype(object).where(new.isna().to_numpy(), held)
+        frame = frame.assign(**{str(name): cells.fillna("").to_numpy() for name, cells in added.items()})
+        (frame.to_excel if target.suffix == ".xlsx" else frame.to_csv)(target, index=False)
     return target
+
+
+def _write_parquet(nodes: Path, target: Path, added: pd.DataFrame, label: str | None) -> None:
+    """Write a Parquet table with added columns, or with its label column changed; types stay what they are."""
+    with open_database() as db:
+        db.register("added", added)
+        table = f"read_parquet({quoted(str(nodes))})"
+        rows, new = db.execute(f"DESCRIBE SELECT * FROM {table}").fetchall(), f"a.{CORRECTED_COLUMN}"
+        cells = list[str]()
+        for name, kind in [row[:2] for row in rows if row[0] not in added]:
+            cell = '"' + name.replace('"', '""') + '"'
+            changed = f"CASE WHEN {new} IS NULL THEN t.{cell} ELSE nullif({new}, '')::{kind} END AS {cell}"
+            cells.append(changed if name == label else f"t.{cell}")
+        cells += [] if label else [f"coalesce({new}, '') AS {CORRECTED_COLUMN}"]
+        chosen = f"SELECT {', '.join(cells)}, a.{WHY_COLUMN} FROM {table} t POSITIONAL JOIN added a"
+        db.execute(f"COPY ({chosen}) TO {quoted(str(target))} (FORMAT parquet)")
 
 
 def corrections(assessment: Assessment, method: str) -> tuple[dict[str, str], dict[str, str]]:
@@ -137,26 +151,3 @@ def _quoted(cell: str, separator: str) -> str:
     buffer = io.StringIO()
     csv.writer(buffer, delimiter=separator, lineterminator="").writerow([cell, "x"])
     return buffer.getvalue()[:-2]
-
-
-def _write_ids(assessment: Assessment, labels: Mapping[str, str], reasons: Mapping[str, str], folder: Path) -> Path:
-    data = assessment.data
-    keys = id_keys(data.ids)
-    given = [str(one) if known else "" for one, known in zip(data.labels, data.known.tolist(), strict=True)]
-    columns = {"id": data.ids, "label": given}
-    columns |= {
-        name: [of.get(key, "") for key in keys] for name, of in ((CORRECTED_COLUMN, labels), (WHY_COLUMN, reasons))
-    }
-    target = folder / f"{NAME}.csv"
-    pd.DataFrame(columns).to_csv(target, index=False)
-    return target
-
-
-def _frame(nodes: "Path | pd.DataFrame") -> pd.DataFrame:
-    """Return the user's table as a DataFrame of its own."""
-    if isinstance(nodes, pd.DataFrame):
-        return nodes.copy()
-    if nodes.suffix == ".xlsx":
-        return pd.read_excel(nodes, dtype=object)
-    with open_database() as db:
-        return db.sql(f"SELECT * FROM read_parquet({quoted(str(nodes))})").df()

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -40,14 +39,10 @@ def own_table(data: Data) -> pd.DataFrame | None:
         with open_database() as db:
             frame = db.sql(f"SELECT COLUMNS(*)::VARCHAR FROM read_parquet({quoted(str(nodes))})").df().fillna("")
     else:
-        frame = _read_text(nodes)
+        names, separator, _ = read_header(nodes)
+        options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "encoding": "utf-8-sig", "index_col": False}
+        frame = pd.read_csv(nodes, sep=separator, names=names, header=0, **options)
     return frame.reset_index(drop=True) if len(frame) == data.graph.num_nodes else None
-
-
-def _read_text(path: Path) -> pd.DataFrame:
-    names, separator, _ = read_header(path)
-    options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "encoding": "utf-8-sig"}
-    return pd.read_csv(path, sep=separator, names=names, header=0, index_col=False, **options)
 
 
 @dataclass(frozen=True, eq=False)

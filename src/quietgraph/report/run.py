@@ -76,7 +76,7 @@ def suspects_sentence(assessment: Assessment, truth: Truth | None = None) -> str
         return "No label is called wrong, since the model cannot tell wrong labels from right ones here."
     table = to_review(assessment)
     flagged = table[table["is_suspect"]]
-    labels = "labels" if assessment.consensus is None else "consensus labels"
+    labels = "labels" if assessment.consensus is None else "majority labels"
     sentence = f"{len(flagged):,} of {len(table):,} {labels} are probably wrong"
     if truth is not None and (wrong := truth.wrong(assessment.data).numpy()).any():
         hits = int(wrong[flagged["node"]].sum())
