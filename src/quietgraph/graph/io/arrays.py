@@ -142,6 +142,8 @@ def _take_matrix(found: dict[str, Any], *beginnings: str) -> Any:
                 if "row" in names:
                     return scipy.sparse.coo_matrix((data, (first, second)), shape=size).tocsr()
                 kind: Any = scipy.sparse.csc_matrix if "csc" in layout else scipy.sparse.csr_matrix
+                if (np.diff(second.astype(np.int64)) < 0).any():  # SciPy passes over it, and crashes
+                    raise ValueError(f"the pointer {start}indptr does not rise")
                 matrix = kind((data, first, second), shape=size)
                 matrix.check_format(full_check=True)
                 return matrix.tocsr()

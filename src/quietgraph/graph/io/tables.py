@@ -46,10 +46,6 @@ def readable(where: str) -> Iterator[None]:
     """Turn an error of the database, of pandas or of the disk into one sentence."""
     try:
         yield
-    except ImportError as error:
-        raise UnreadableFileError(
-            f"{where} is read by {error.name}. Run pip install {error.name}, or use CSV."
-        ) from error
     except (duckdb.Error, OSError, ValueError, KeyError, csv.Error, OverflowError) as error:
         text = str(error) or type(error).__name__
         line = re.search(r"CSV Error on Line: (\d+)", text)
@@ -132,8 +128,7 @@ def open_table(db: duckdb.DuckDBPyConnection, name: str, source: Path | pd.DataF
         return Table(db, name, f"the table of {name}", list(map(str, source.columns)), _register(db, name, source))
     where, pattern = str(source), quoted(re.sub(r"([*?\[])", r"[\1]", str(source)))
     if source.suffix == ".xlsx":
-        with readable(where):
-            frame = pd.read_excel(source, dtype=str, keep_default_na=False)
+        frame = _read_excel(source)
         names = [str(one).strip() for one in frame.columns]
         return Table(db, name, where, names, _register(db, name, frame), is_text=True)
     if source.suffix == ".parquet":
@@ -168,6 +163,18 @@ def read_header(path: Path) -> tuple[list[str], str, int]:
     if not any(names):
         raise UnreadableFileError(f"{path} is empty. Its first line must name the columns.")
     return names, separator, blank
+
+
+def _read_excel(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_excel(path, dtype=str, keep_default_na=False, engine="openpyxl")
+    except ImportError as error:
+        raise UnreadableFileError(
+            f"{path} is read by openpyxl. Run pip install openpyxl, or save it as CSV."
+        ) from error
+    except Exception as error:  # openpyxl raises errors of any kind on damaged files
+        reason = (str(error) or type(error).__name__).splitlines()[0][:200]
+        raise UnreadableFileError(f"{path} is no readable Excel file: {reason}. Save it again.") from error
 
 
 def _mixes_line_ends(path: Path) -> bool:
