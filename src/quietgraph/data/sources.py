@@ -88,10 +88,12 @@ def _download_arxiv(root: Path) -> None:
 
 
 class _Unpickler(pickle.Unpickler):
-    """Reads pickles of old versions of SciPy and NumPy without their warnings."""
+    """Reads arrays of old versions of SciPy and NumPy without their warnings; anything else is refused."""
 
     def find_class(self, module: str, name: str) -> Any:
         """Return a class by where it lies today."""
+        if name not in {"csr_matrix", "_reconstruct", "ndarray", "dtype", "defaultdict", "list", "encode"}:
+            raise pickle.UnpicklingError(f"{module}.{name} is no array.")
         now = {"scipy.sparse.csr": "scipy.sparse", "numpy.core.multiarray": "numpy._core.multiarray"}
         return super().find_class(now.get(module, module), name)
 

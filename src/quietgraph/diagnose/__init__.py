@@ -6,7 +6,7 @@ from typing import Any
 
 
 class _Diagnose(ModuleType):
-    """This package, callable: importing it makes `quietgraph.diagnose` name the package, which is to be the function."""
+    """This package, callable: importing it makes `quietgraph.diagnose` name the package, not the function."""
 
     def __call__(self, *model: Any, **options: Any) -> Any:
         from quietgraph.diagnose.summary import diagnose
