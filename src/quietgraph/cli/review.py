@@ -42,10 +42,11 @@ def review(options: Review) -> None:
         return
     from quietgraph.files import write_file
     from quietgraph.report.folder import next_command
-    from quietgraph.review.decisions import export_decisions
+    from quietgraph.review.decisions import export_decisions, open_run
 
     text, counts = export_decisions(options.run)
     write_file(options.export, text)
     words = ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "no decisions"
     tell(f"{words}: {options.export}", {"file": options.export, "decided": counts}, as_json=options.json_)
+    say(open_run(options.run).outlook())
     say(f"next: {next_command(options.run, verified=options.export)}")

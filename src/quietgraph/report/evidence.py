@@ -10,7 +10,7 @@ import pandas as pd
 from quietgraph.assess.assess import Assessment
 from quietgraph.classify.smoothing import is_heterophilous
 from quietgraph.data.data import Data
-from quietgraph.graph.io.tables import id_keys, open_database, quoted, read_header
+from quietgraph.graph.io.tables import id_keys, open_database, open_table
 from quietgraph.report.run import is_trusted
 from quietgraph.types import UNKNOWN, FloatArray
 
@@ -27,22 +27,14 @@ _SPEAKERS: Final = {
 
 def own_table(data: Data) -> pd.DataFrame | None:
     """Return the user's table of nodes as texts, one row per node in the order of the graph; None without one."""
-    source = data.source
-    if source is None or source.nodes is None:
+    if data.source is None or data.source.nodes is None:
         return None
-    nodes = source.nodes
-    if isinstance(nodes, pd.DataFrame):
-        frame = nodes.astype(object).where(nodes.notna(), "").astype(str)
-    elif nodes.suffix == ".xlsx":
-        frame = pd.read_excel(nodes, dtype=str, keep_default_na=False)
-    elif nodes.suffix == ".parquet":
-        with open_database() as db:
-            frame = db.sql(f"SELECT COLUMNS(*)::VARCHAR FROM read_parquet({quoted(str(nodes))})").df().fillna("")
-    else:
-        names, separator, _ = read_header(nodes)
-        options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "encoding": "utf-8-sig", "index_col": False}
-        frame = pd.read_csv(nodes, sep=separator, names=names, header=0, **options)
-    return frame.reset_index(drop=True) if len(frame) == data.graph.num_nodes else None
+    with open_database() as db:
+        table = open_table(db, "nodes", data.source.nodes)
+        cells = ", ".join(f"coalesce(c{place}::VARCHAR, '')" for place in range(len(table.names)))
+        frame = db.execute(f"SELECT {cells} FROM {table.given}").df()
+    frame.columns = pd.Index(table.names)
+    return frame if len(frame) == data.graph.num_nodes else None
 
 
 @dataclass(frozen=True, eq=False)

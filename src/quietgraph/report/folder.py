@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from quietgraph import __version__
+from quietgraph.annotators.quality import annotator_table, disagreement_table
 from quietgraph.assess.assess import Assessment
 from quietgraph.data.data import Truth
 from quietgraph.data.decisions import VERIFIED_FILE, Decisions
@@ -98,19 +99,14 @@ def write_run(
         if decisions is not None:
             (scratch / VERIFIED_FILE).write_text(decisions.to_csv(), encoding="utf-8")
         _write_annotators(assessment, scratch)
+        graph = data.graph
+        sizes = {"nodes": graph.num_nodes, "edges": graph.num_edges, "features": graph.num_features}
         parts = page_parts(model, assessment, evidence, truth)
         facts = Facts(
             version=__version__,
             options=_portable(options, folder, is_own=data.source is not None),
             method={"name": name, "parameters": model.get_params(), "notes": model.fitted_.notes},
-            data={
-                "name": data.name,
-                "nodes": data.graph.num_nodes,
-                "edges": data.graph.num_edges,
-                "features": data.graph.num_features,
-                "fingerprint": data.graph.fingerprint,
-                "understood": data.describe(),
-            },
+            data={"name": data.name, **sizes, "fingerprint": graph.fingerprint, "understood": data.describe()},
             assessment=assessment.to_dict(),
             scores=[dict(one) for one in scores],
             seconds=None if seconds is None else round(seconds(), 1),
@@ -169,8 +165,6 @@ def _is_ours(name: str) -> bool:
 
 def _write_annotators(assessment: Assessment, folder: Path) -> None:
     """Write who gave which answer, how good they are, and where they disagree; nothing without annotators."""
-    from quietgraph.annotators.quality import annotator_table, disagreement_table
-
     answers, consensus = assessment.data.annotations, assessment.consensus
     if answers is None or consensus is None:
         return

@@ -3,6 +3,8 @@
 import base64
 import hashlib
 import json
+from collections.abc import Callable
+from functools import partial
 from importlib.resources import files
 from typing import Any, Final
 
@@ -15,20 +17,14 @@ from matplotlib.figure import Figure
 from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
 from quietgraph import plots
+from quietgraph.annotators.quality import annotator_table
 from quietgraph.assess.assess import Assessment
 from quietgraph.data.data import Truth
 from quietgraph.diagnose.summary import Diagnosis, diagnose
 from quietgraph.errors import QuietgraphError
 from quietgraph.methods.base import NodeClassifier
 from quietgraph.report.evidence import Evidence
-from quietgraph.report.run import (
-    Facts,
-    is_trusted,
-    length_of_queue,
-    mistake_sentences,
-    suspects_sentence,
-    to_review,
-)
+from quietgraph.report.run import Facts, is_trusted, length_of_queue, mistake_sentences, suspects_sentence, to_review
 from quietgraph.rng import numpy_generator
 from quietgraph.types import AnyArray
 
@@ -50,15 +46,8 @@ _STYLE: Final = dict.fromkeys(
 def page_parts(
     model: NodeClassifier, assessment: Assessment, evidence: Evidence, truth: Truth | None = None
 ) -> dict[str, Any]:
-    """Return what the page says of nodes, and its pictures.
-
-    Args:
-        model: The fitted model.
-        assessment: Of it.
-        evidence: Of the assessment.
-        truth: True labels, where they are known.
-    """
-    found = _diagnose(model, truth)
+    """Return what the page says of nodes, and its pictures; those of the theory only where it can be computed."""
+    found, answers, consensus = _diagnose(model, truth), assessment.data.annotations, assessment.consensus
     return {
         "data": _data(model.seed, assessment, evidence, truth),
         "suspects_sentence": suspects_sentence(assessment, truth),
@@ -67,7 +56,9 @@ def page_parts(
         "figures": _figures(model, found if isinstance(found, Diagnosis) else None),
         "diagnosis": found if isinstance(found, Diagnosis) else None,
         "why_no_diagnosis": found,
-        "annotators": _annotators(assessment),
+        "annotators": []
+        if answers is None or consensus is None
+        else annotator_table(answers, consensus).to_dict("records"),
     }
 
 
@@ -125,10 +116,8 @@ def _data(seed: int, assessment: Assessment, evidence: Evidence, truth: Truth | 
         rows["wrong"] = wrong[listed].astype(int).tolist()
     x, y = np.rint(plots.place_nodes(assessment.embeddings[nodes], seed=seed) * _GRID).astype(int).T.tolist()
     posterior = assessment.posterior[nodes]
-    points = {
+    points = {"x": x, "y": y} | {
         "id": [evidence.ids[node] for node in nodes],
-        "x": x,
-        "y": y,
         "predicted": posterior.argmax(axis=1).tolist(),
         "percent": np.rint(100 * posterior.max(axis=1)).astype(int).tolist(),
         "given": assessment.codes.numpy()[nodes].tolist(),
@@ -158,19 +147,6 @@ def _details(evidence: Evidence, listed: AnyArray) -> list[dict[str, Any]]:
     return found
 
 
-def _annotators(assessment: Assessment) -> list[dict[str, Any]]:
-    """Return a row per annotator, best first; none where labels were learned from."""
-    from quietgraph.annotators.quality import annotator_table
-
-    answers, consensus = assessment.data.annotations, assessment.consensus
-    if answers is None or consensus is None:
-        return []
-    return [
-        {str(name): cell for name, cell in row.items()}
-        for row in annotator_table(answers, consensus).to_dict("records")
-    ]
-
-
 def _diagnose(model: NodeClassifier, truth: Truth | None) -> Diagnosis | str:
     """Return the diagnostics of the embeddings, or why there are none."""
     seen = model.observed_
@@ -187,34 +163,28 @@ def _matrix(assessment: Assessment) -> str:
     mistaken = counts.sum(axis=0) + counts.sum(axis=1) - 2 * counts.diagonal()
     shown = np.sort(np.argsort(-mistaken, kind="stable")[:_MOST_CLASSES])
     size = 1.0 + 0.27 * len(shown)
-    return _draw(lambda axes: plots.noise_matrix(matrix[np.ix_(shown, shown)], assessment.classes[shown], ax=axes),
-                 size=(size + 0.5, size))  # fmt: skip
+    draw = partial(plots.noise_matrix, matrix[np.ix_(shown, shown)], assessment.classes[shown])
+    return _draw(draw, size=(size + 0.5, size))
 
 
-def _figures(model: NodeClassifier, diagnosis: Diagnosis | None) -> dict[str, Markup]:
+def _figures(model: NodeClassifier, one: Diagnosis | None) -> dict[str, Markup]:
     """Return the pictures of the theory by title."""
-    found = dict[str, str]()
-    if model.fitted_.history:
-        found["Training"] = _draw(lambda axes: plots.training(model.fitted_.history, ax=axes))
-    if diagnosis is not None:
-        one = diagnosis
-        found["Spectrum of K before and after attention"] = _draw(
-            lambda axes: plots.spectrum(one.spectrum, one.attended_spectrum, ax=axes)
-        )
-        found["What each direction holds"] = _draw(lambda axes: plots.projections(one.signal, one.noise, ax=axes))
-        found["What the first directions hold"] = _draw(
-            lambda axes: plots.concentration(one.signal, one.noise, ax=axes)
-        )
-        found["Bound of the test loss"] = _draw(lambda axes: plots.bound(one.bound, ax=axes))
-    return {title: _ours(svg) for title, svg in found.items()}
+    found = {"Training": partial(plots.training, model.fitted_.history)} if model.fitted_.history else {}
+    if one is not None:
+        found |= {
+            "Spectrum of K before and after attention": partial(plots.spectrum, one.spectrum, one.attended_spectrum),
+            "What each direction holds": partial(plots.projections, one.signal, one.noise),
+            "What the first directions hold": partial(plots.concentration, one.signal, one.noise),
+            "Bound of the test loss": partial(plots.bound, one.bound),
+        }
+    return {title: _ours(_draw(plot)) for title, plot in found.items()}
 
 
-def _draw(plot: Any, *, size: tuple[float, float] = (5.4, 3.2)) -> str:
+def _draw(plot: Callable[..., Axes], *, size: tuple[float, float] = (5.4, 3.2)) -> str:
     """Return a plot as an SVG element in colours that the page sets, lighter ones where it is dark."""
     with mpl.rc_context(_STYLE):  # type: ignore[arg-type]
         figure = Figure(figsize=size, layout="constrained")
-        axes: Axes = figure.subplots()
-        plot(axes)
+        plot(ax=figure.subplots())
         text = plots.to_svg(figure, transparent=True)
     text = text[text.index("<svg") :].replace(_INK, "currentColor")
     for colour, name in _THEMED.items():

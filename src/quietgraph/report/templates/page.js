@@ -65,6 +65,7 @@ function decide(choice, name = "") {
   }
   if (choice === "accept" && table.suggested(row) === table.given(row)) return; // nothing is suggested
   const label = { accept: table.suggested(row), keep: table.given(row), other: name }[choice] ?? "";
+  the("next-step").hidden = true;
   review.decide(row, choice, label);
   const mine = review.mine(row);
   the("live").textContent = `node ${data.points.id[row]}: ${mine ? mine.label || mine.decision : "not decided"}`;
