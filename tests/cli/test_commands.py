@@ -47,7 +47,8 @@ def shop(tmp_path: Path) -> Path:
         label = kinds[seen[place]] if place % 3 else "k.A."
         price = f"{10 + 5 * true[place] + draws.normal():.2f}".replace(".", ",")
         rows.append(
-            f'P{place:02};"Ware; {kinds[true[place]][0]}{place}";{price};{1 + place % 28:02}.0{1 + true[place]}.2024;{label}'
+            f'P{place:02};"Ware; {kinds[true[place]][0]}{place}";{price};'
+            f"{1 + place % 28:02}.0{1 + true[place]}.2024;{label}"
         )
     text = "\r\n".join(rows) + "\r\n"
     (folder / "nodes.csv").write_bytes(b"\xef\xbb\xbf" + text.encode())
@@ -74,7 +75,8 @@ def test_help_names_eleven_commands_and_each_has_help(run) -> None:
 
 
 def test_version_and_help_import_nothing_heavy() -> None:
-    code = "import sys; from quietgraph.cli.app import app; print({'torch', 'pandas', 'sklearn', 'duckdb'} & {*sys.modules})"
+    heavy = {"torch", "pandas", "sklearn", "duckdb"}
+    code = f"import sys; from quietgraph.cli.app import app; print({heavy} & {{*sys.modules}})"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "set()"
 

@@ -85,6 +85,7 @@ def show(options: Show) -> None:
     runs = read_runs(options.store)
     if options.out is not None and options.as_ in {"curves", "ranks"}:
         from quietgraph import plots
+        from quietgraph.cli.console import save_figure
 
         found = ranks(runs, options.metric)
         is_curve = options.as_ == "curves"
@@ -93,7 +94,7 @@ def show(options: Show) -> None:
             if is_curve
             else plots.mean_ranks(found.ranks, found.critical_difference)
         )
-        axes.figure.savefig(options.out)
+        save_figure(axes, options.out)
         return
     if options.as_ == "table":
         text = to_text(runs, options.format, metric=options.metric, baseline=options.baseline)

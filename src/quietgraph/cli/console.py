@@ -3,11 +3,15 @@
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # What a terminal takes for a command, or what turns the direction of text: names from files may hold it.
 _COMMANDS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -45,3 +49,10 @@ def show_table(columns: list[str], rows: list[list[object]]) -> None:
     for row in rows:
         table.add_row(*(f"{one:,}" if isinstance(one, int) else printable(one) for one in row))
     results.print(table)
+
+
+def save_figure(axes: "Axes", path: Path) -> None:
+    """Write the figure of some axes in the format of the file's ending."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    figure.savefig(path)

@@ -73,6 +73,7 @@ def _of_dataset(options: Diagnose) -> "Diagnosis":
 
 def _write_figures(found: "Diagnosis", folder: Path) -> None:
     from quietgraph import plots
+    from quietgraph.cli.console import save_figure
 
     folder.mkdir(parents=True, exist_ok=True)
     figures = {
@@ -81,4 +82,4 @@ def _write_figures(found: "Diagnosis", folder: Path) -> None:
         "bound": lambda: plots.bound(found.bound),
     }
     for name, draw in figures.items():
-        draw().figure.savefig(folder / f"{name}.svg")
+        save_figure(draw(), folder / f"{name}.svg")

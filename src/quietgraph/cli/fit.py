@@ -63,7 +63,7 @@ def fit(options: Fit) -> None:
     if options.threads is not None:
         torch.set_num_threads(options.threads)
     own = _is_own(options)
-    dataset = None if own else (options.source or "digits")
+    dataset = "" if own else (options.source or "digits")
     texts = [_method_text(options), *options.beside]
     models = [method_of(text, dataset)[1].set_params(seed=options.seed) for text in texts]
     if options.out is not None:

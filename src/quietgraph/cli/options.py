@@ -5,17 +5,18 @@ import types
 import typing
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 import typer
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from pydantic.fields import FieldInfo
 
 from quietgraph.errors import InvalidParameterError
 
-ARGUMENT: Final = {"argument": True}
-OWN_TABLES: Final = {"panel": "Own tables"}
-LABELS: Final = {"panel": "Labels of people"}
+Extra: TypeAlias = dict[str, JsonValue]
+ARGUMENT: Final[Extra] = {"argument": True}
+OWN_TABLES: Final[Extra] = {"panel": "Own tables"}
+LABELS: Final[Extra] = {"panel": "Labels of people"}
 _METAVARS: Final = {bool: "", int: "N", int | None: "N", float | None: "X", Path: "PATH", Path | None: "PATH"}
 _Options = TypeVar("_Options", bound="Options")
 
@@ -105,24 +106,6 @@ def split_pairs(option: str, pairs: list[str]) -> dict[str, str]:
     return found
 
 
-def words_of(options: Options) -> list[str]:
-    """Return the words of a command line that give these options, defaults left out."""
-    words: list[str] = []
-    for name, field in type(options).model_fields.items():
-        value = getattr(options, name)
-        if value == field.get_default(call_default_factory=True):
-            continue
-        if _extra(field).get("argument"):
-            words.insert(0, str(value))
-        elif value is True:
-            words.append(flag_of(name, field))
-        else:
-            pairs = [f"{key}={one}" for key, one in value.items()] if isinstance(value, dict) else value
-            for one in pairs if isinstance(pairs, list | tuple) else [pairs]:
-                words += [flag_of(name, field), str(one)]
-    return words
-
-
 def flag_of(name: str, field: FieldInfo) -> str:
     """Return how an option is typed."""
     return "--" + (field.alias or name).replace("_", "-")
@@ -138,8 +121,8 @@ def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
         about: Any = typer.Argument(**shown, show_default=False)
     else:
         about = typer.Option(flag_of(name, field), **shown, rich_help_panel=extra.get("panel"), show_default=not many)
-    default = inspect.Parameter.empty if field.is_required() else field.get_default(call_default_factory=True)
-    default = list(default) if many and default is not inspect.Parameter.empty else default
+    default: Any = inspect.Parameter.empty if field.is_required() else field.get_default(call_default_factory=True)
+    default = list(default) if many and not field.is_required() else default
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, about])
 
 

@@ -1,5 +1,7 @@
 """Attribute noise: in each node, the values of some feature positions are shuffled."""
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse
 import torch
@@ -19,10 +21,10 @@ def shuffle_attributes(features: Features, rate: float, *, generator: np.random.
         rate: Fraction of positions that take part, 0 to 1.
         generator: Source of all draws.
     """
-    given = features.to_scipy() if isinstance(features, CSR) else features.detach().cpu().numpy()
+    given: Any = features.to_scipy() if isinstance(features, CSR) else features.detach().cpu().numpy()
     nodes, width = given.shape
     count = int(rate * width + 1e-9)  # 0.7 * 10 = 6.999... is seven positions
-    shuffled = []
+    shuffled: list[Any] = []
     for rows in np.array_split(np.arange(nodes), 1 + nodes * width // _BLOCK_ENTRIES):
         block = given[rows].toarray() if scipy.sparse.issparse(given) else given[rows].copy()
         drawn = generator.random(block.shape).argsort(axis=1)[:, :count]
