@@ -28,7 +28,8 @@ def centre_rows(embeddings: Embeddings, mean: Tensor) -> Embeddings:
 
     Without this the first direction of K is the mean embedding, which tells no class.
     """
-    return F.normalize(F.normalize(embeddings, dim=1).sub_(mean), dim=1)
+    rows = F.normalize(embeddings, dim=1).sub_(mean)
+    return rows.div_(rows.norm(dim=1, keepdim=True).clamp_min_(1e-12))
 
 
 def mean_direction(embeddings: Embeddings) -> Tensor:

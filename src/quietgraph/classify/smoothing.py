@@ -64,7 +64,9 @@ def smooth_attributes(graph: Graph, columns: int) -> Tensor:
 
 def _unit_rows(rows: Tensor, smooth: Callable[[Tensor], Tensor]) -> Tensor:
     """Return smoothed rows scaled to unit length; of very many, some columns are smoothed at a time."""
-    found = torch.cat([smooth(block) for block in rows.split(max(16, _BLOCK // len(rows)), dim=1)], dim=1)
+    found, width = torch.empty_like(rows), max(16, _BLOCK // len(rows))
+    for block, target in zip(rows.split(width, dim=1), found.split(width, dim=1), strict=True):
+        target.copy_(smooth(block))
     return found.div_(found.norm(dim=1, keepdim=True).clamp_min_(1e-12))
 
 
