@@ -101,7 +101,7 @@ def show(options: Show) -> None:
     else:
         frames = {
             "compare": lambda: compare(runs, options.baseline, options.metric),
-            "ranks": lambda: ranks(runs, options.metric).ranks.reset_index(),
+            "ranks": lambda: ranks(runs, options.metric).ranks.reset_index(name="rank"),
         }
         frame = frames.get(options.as_, lambda: runs)()
         if options.json_:

@@ -53,6 +53,5 @@ def show_table(columns: list[str], rows: list[list[object]]) -> None:
 
 def save_figure(axes: "Axes", path: Path) -> None:
     """Write the figure of some axes in the format of the file's ending."""
-    figure = axes.get_figure(root=True)
-    assert figure is not None
+    figure: Any = axes.get_figure(root=True)
     figure.savefig(path)

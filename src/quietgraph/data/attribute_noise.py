@@ -26,7 +26,7 @@ def shuffle_attributes(features: Features, rate: float, *, generator: np.random.
     count = int(rate * width + 1e-9)  # 0.7 * 10 = 6.999... is seven positions
     shuffled: list[Any] = []
     for rows in np.array_split(np.arange(nodes), 1 + nodes * width // _BLOCK_ENTRIES):
-        block = given[rows].toarray() if scipy.sparse.issparse(given) else given[rows].copy()
+        block = given[rows].toarray() if isinstance(features, CSR) else given[rows].copy()
         drawn = generator.random(block.shape).argsort(axis=1)[:, :count]
         # A random subset in random order, written back in sorted order: a random permutation.
         np.put_along_axis(block, np.sort(drawn, axis=1), np.take_along_axis(block, drawn, axis=1), axis=1)
