@@ -53,6 +53,7 @@ class TEDGCN(NodeClassifier):
     the polynomial for graphs of more than 5,000 nodes.
     """
 
+    revision = 2
     takes_weights = True
     hidden: int = param(128, "width of the hidden layer", low=1)
     dropout: float = param(0.2, "fraction of hidden entries dropped", low=0, high=0.99)
