@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
 import quietgraph as qg
-from quietgraph.assess.folds import cross_fit
+from quietgraph.assessment.folds import cross_fit
 from quietgraph.bench import Grid, parse_seeds
 from quietgraph.bench.metrics import evaluate_assessment
 from quietgraph.graph import CSR

@@ -2,6 +2,7 @@
 
 import ast
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -9,7 +10,7 @@ import quietgraph
 
 ROOT = Path(quietgraph.__file__).parent
 ROOTS = ("errors", "types", "params", "rng", "files", "progress", "linalg")
-STAGES = ("graph", "graph.io", "data", "embed", "classify", "annotators", "methods", "assess", "diagnose")
+STAGES = ("graph", "graph.io", "data", "embed", "classify", "annotators", "methods", "assessment", "diagnostics")
 STAGES = (*STAGES, "plots", "sklearn", "transforms", "testing", "bench", "paper", "report", "review", "cli")
 # Inside functions alone: a fit asks annotators' consensus, reads own tables, saves; a graph reads PyG data.
 FILES = sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT or path.stem not in {"__init__", "__main__"})
@@ -49,6 +50,11 @@ def test_a_module_imports_only_from_stages_before_it(path: Path) -> None:
 
 def test_no_module_is_a_drawer_for_odds_and_ends() -> None:
     assert not {path.stem for path in FILES} & {"utils", "helpers", "common", "misc"}
+
+
+def test_no_module_takes_the_place_of_a_public_function_once_it_is_imported() -> None:
+    functions = {name for name in quietgraph.__all__ if not isinstance(getattr(quietgraph, name), ModuleType)}
+    assert not functions & {path.stem for path in ROOT.iterdir()}
 
 
 def test_no_file_is_longer_than_300_lines() -> None:

@@ -6,7 +6,7 @@ import torch
 import torch_geometric.transforms as T
 from torch_geometric.data import Data
 
-from quietgraph.assess.assess import assess
+from quietgraph.assessment.assess import assess
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph.synthetic import block_model
 from quietgraph.methods.gcn import GCN

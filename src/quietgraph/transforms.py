@@ -9,7 +9,7 @@ from sklearn.base import clone
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
-from quietgraph.assess.assess import assess
+from quietgraph.assessment.assess import assess
 from quietgraph.errors import InvalidParameterError
 from quietgraph.graph import Graph
 from quietgraph.methods.base import NodeClassifier

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from quietgraph.diagnose.bound import bound_terms
-from quietgraph.diagnose.projection import label_projection, noise_projection, project
+from quietgraph.diagnostics.bound import bound_terms
+from quietgraph.diagnostics.projection import label_projection, noise_projection, project
 from quietgraph.errors import InvalidLabelsError
 
 CLASSES = torch.tensor([0, 0, 0, 1, 1, 1])

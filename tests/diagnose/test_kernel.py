@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from quietgraph.diagnose.kernel import attended_embeddings, cross_product, eigenbasis
-from quietgraph.diagnose.spectrum import describe_spectrum, kernel_complexity
+from quietgraph.diagnostics.kernel import attended_embeddings, cross_product, eigenbasis
+from quietgraph.diagnostics.spectrum import describe_spectrum, kernel_complexity
 from quietgraph.errors import InvalidParameterError
 
 

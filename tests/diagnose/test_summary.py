@@ -8,10 +8,10 @@ import torch
 
 from quietgraph.data.datasets import load_benchmark
 from quietgraph.data.noise import apply_noise
-from quietgraph.diagnose.bound import bound_terms
-from quietgraph.diagnose.kernel import attended_embeddings
-from quietgraph.diagnose.projection import label_projection
-from quietgraph.diagnose.summary import diagnose, diagnose_benchmark, noise_everywhere
+from quietgraph.diagnostics.bound import bound_terms
+from quietgraph.diagnostics.kernel import attended_embeddings
+from quietgraph.diagnostics.projection import label_projection
+from quietgraph.diagnostics.summary import diagnose, diagnose_benchmark, noise_everywhere
 from quietgraph.errors import InvalidLabelsError, InvalidParameterError
 from quietgraph.methods.gcn import GCN
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import quietgraph as qg
-from quietgraph.assess.assess import Assessment
+from quietgraph.assessment.assess import Assessment
 from quietgraph.graph.synthetic import block_model
 from quietgraph.report.folder import write_run
 

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 import quietgraph as qg
-from quietgraph.assess.assess import Assessment
-from quietgraph.assess.verdict import Estimate, Verdict
+from quietgraph.assessment.assess import Assessment
+from quietgraph.assessment.verdict import Estimate, Verdict
 from quietgraph.data.data import as_data
 from quietgraph.report.evidence import Evidence
 from quietgraph.report.page import page_parts, render_page

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 import torch
 from sklearn.base import clone
 
-from quietgraph.assess.assess import assess
+from quietgraph.assessment.assess import assess
 from quietgraph.bench.metrics import evaluate, evaluate_assessment, in_classes
 from quietgraph.bench.store import KEY
 from quietgraph.classify.class_prior import class_adjustment
@@ -23,7 +23,7 @@ from quietgraph.data.datasets import load_benchmark
 from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import parse_noise
 from quietgraph.data.splits import Split, stratified_folds
-from quietgraph.diagnose.summary import diagnose_benchmark
+from quietgraph.diagnostics.summary import diagnose_benchmark
 from quietgraph.errors import QuietgraphError
 from quietgraph.methods.base import Fitted, NodeClassifier, Observed
 from quietgraph.rng import torch_generator

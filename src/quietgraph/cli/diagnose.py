@@ -9,7 +9,7 @@ from pydantic import Field
 from quietgraph.cli.options import ARGUMENT, Output, command
 
 if TYPE_CHECKING:
-    from quietgraph.diagnose.summary import Diagnosis
+    from quietgraph.diagnostics.summary import Diagnosis
 
 
 class Diagnose(Output):
@@ -43,7 +43,7 @@ def diagnose(options: Diagnose) -> None:
 
 def _of_run(run: Path) -> "Diagnosis":
     """Return the diagnosis of the embeddings of a run against the labels it learned from."""
-    from quietgraph.diagnose.summary import diagnose as diagnose_model
+    from quietgraph.diagnostics.summary import diagnose as diagnose_model
     from quietgraph.methods.storage import load_model
 
     return diagnose_model(load_model(run / "model"))
@@ -57,7 +57,7 @@ def _of_dataset(options: Diagnose) -> "Diagnosis":
     from quietgraph.bench.grid import method_of
     from quietgraph.data.datasets import load_benchmark
     from quietgraph.data.noise import apply_noise
-    from quietgraph.diagnose.summary import diagnose_benchmark
+    from quietgraph.diagnostics.summary import diagnose_benchmark
     from quietgraph.progress import progress
 
     data, truth = load_benchmark(options.source, seed=options.seed)

@@ -11,7 +11,7 @@ from pydantic import Field
 from quietgraph.cli.options import ARGUMENT, LABELS, Reading, command
 
 if TYPE_CHECKING:
-    from quietgraph.assess.assess import Assessment
+    from quietgraph.assessment.assess import Assessment
     from quietgraph.data.data import Data, Truth
     from quietgraph.data.decisions import Decisions
 
@@ -53,7 +53,7 @@ def fit(options: Fit) -> None:
     started = time.perf_counter()
     import torch
 
-    from quietgraph.assess.assess import assess
+    from quietgraph.assessment.assess import assess
     from quietgraph.bench.execute import score
     from quietgraph.bench.grid import method_of
     from quietgraph.cli.console import note, say

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from quietgraph.assess.assess import Assessment
+from quietgraph.assessment.assess import Assessment
 from quietgraph.data.decisions import CORRECTED_COLUMN
 from quietgraph.graph.io.tables import id_keys, open_database, quoted, read_header
 from quietgraph.types import UNKNOWN

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from quietgraph.assess.assess import Assessment
+from quietgraph.assessment.assess import Assessment
 from quietgraph.classify.smoothing import is_heterophilous
 from quietgraph.data.data import Data
 from quietgraph.graph.io.tables import id_keys, open_database, open_table

@@ -15,7 +15,7 @@ import pandas as pd
 
 from quietgraph import __version__
 from quietgraph.annotators.quality import annotator_table, disagreement_table
-from quietgraph.assess.assess import Assessment
+from quietgraph.assessment.assess import Assessment
 from quietgraph.data.data import Truth
 from quietgraph.data.decisions import VERIFIED_FILE, Decisions
 from quietgraph.data.noise_setting import parse_noise

@@ -18,9 +18,9 @@ from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
 from quietgraph import plots
 from quietgraph.annotators.quality import annotator_table
-from quietgraph.assess.assess import Assessment
+from quietgraph.assessment.assess import Assessment
 from quietgraph.data.data import Truth
-from quietgraph.diagnose.summary import Diagnosis, diagnose
+from quietgraph.diagnostics.summary import Diagnosis, diagnose
 from quietgraph.errors import QuietgraphError
 from quietgraph.methods.base import NodeClassifier
 from quietgraph.report.evidence import Evidence

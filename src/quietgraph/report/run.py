@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from quietgraph.assess.assess import Assessment
-from quietgraph.assess.verdict import DISTRUST
+from quietgraph.assessment.assess import Assessment
+from quietgraph.assessment.verdict import DISTRUST
 from quietgraph.data.data import Truth
 from quietgraph.errors import UnreadableFileError
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import pandas as pd
 
-from quietgraph.assess.verdict import DISTRUST
+from quietgraph.assessment.verdict import DISTRUST
 from quietgraph.data.decisions import (
     DECISIONS,
     DECISIONS_FILE,

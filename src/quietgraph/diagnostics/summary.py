@@ -13,10 +13,10 @@ from quietgraph.data.data import Data, Truth
 from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import NoiseSetting, parse_noise
 from quietgraph.data.splits import Split, no_node
-from quietgraph.diagnose.bound import BoundTerms, bound_terms
-from quietgraph.diagnose.kernel import Scale, attended_embeddings, check_problem, eigenbasis
-from quietgraph.diagnose.projection import Projection, label_projection, noise_projection
-from quietgraph.diagnose.spectrum import Spectrum, describe_spectrum
+from quietgraph.diagnostics.bound import BoundTerms, bound_terms
+from quietgraph.diagnostics.kernel import Scale, attended_embeddings, check_problem, eigenbasis
+from quietgraph.diagnostics.projection import Projection, label_projection, noise_projection
+from quietgraph.diagnostics.spectrum import Spectrum, describe_spectrum
 from quietgraph.errors import InvalidLabelsError
 from quietgraph.methods.base import NodeClassifier
 from quietgraph.types import UNKNOWN, Embeddings, Labels, MaskLike

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from quietgraph.diagnose.kernel import ZERO
+from quietgraph.diagnostics.kernel import ZERO
 from quietgraph.errors import InvalidParameterError
 
 

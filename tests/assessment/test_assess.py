@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 import quietgraph as qg
-from quietgraph.assess.folds import cross_fit
+from quietgraph.assessment.folds import cross_fit
 from quietgraph.classify.forward_logistic import fit_forward_logistic
 from quietgraph.classify.smoothing import smooth_rows
 from quietgraph.data.data import Data, as_data
@@ -113,10 +113,7 @@ def test_it_reads_alone_and_says_the_same_again() -> None:
     assert qg.assess(model, seed=9).to_dict() != first.to_dict()
 
 
-def test_importing_the_package_leaves_the_function() -> None:
-    import quietgraph.assess.assess  # noqa: F401
-
-    assert callable(qg.assess)
+def test_a_model_that_is_not_fitted_is_refused() -> None:
     with pytest.raises(Exception, match="not fitted"):
         qg.assess(Smooth())
 

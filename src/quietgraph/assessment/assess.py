@@ -11,17 +11,17 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 
 from quietgraph.annotators.consensus import Consensus, find_consensus
-from quietgraph.assess.evidence import (
+from quietgraph.assessment.evidence import (
     attribute_spaces,
     attribute_votes,
     follow_attributes,
     nearest_votes,
     neighbour_votes,
 )
-from quietgraph.assess.folds import cross_fit
-from quietgraph.assess.noise import Noise, first_matrix, rate_interval
-from quietgraph.assess.posterior import Labels, fit_label_model, fit_scale, label_posterior
-from quietgraph.assess.verdict import Estimate, Verdict, expected_accuracy, find_distrust, verdict_of
+from quietgraph.assessment.folds import cross_fit
+from quietgraph.assessment.noise import Noise, first_matrix, rate_interval
+from quietgraph.assessment.posterior import Labels, fit_label_model, fit_scale, label_posterior
+from quietgraph.assessment.verdict import Estimate, Verdict, expected_accuracy, find_distrust, verdict_of
 from quietgraph.classify.smoothing import is_heterophilous
 from quietgraph.data.data import Data
 from quietgraph.embed.train import Epoch

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from quietgraph.diagnose.kernel import ZERO, Scale, check_problem, cross_product, eigenbasis, one_hot
+from quietgraph.diagnostics.kernel import ZERO, Scale, check_problem, cross_product, eigenbasis, one_hot
 from quietgraph.errors import InvalidLabelsError
 from quietgraph.types import UNKNOWN, Embeddings, Labels
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from scipy.special import ndtr
 
-from quietgraph.assess.evidence import attribute_votes, follow_attributes, nearest_votes, neighbour_votes
-from quietgraph.assess.verdict import (
+from quietgraph.assessment.evidence import attribute_votes, follow_attributes, nearest_votes, neighbour_votes
+from quietgraph.assessment.verdict import (
     Estimate,
     expected_accuracy,
     find_distrust,

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from quietgraph.diagnose.kernel import ZERO, Scale, check_problem, cross_product, eigenbasis, one_hot, row_blocks
-from quietgraph.diagnose.spectrum import KernelComplexity, kernel_complexity
+from quietgraph.diagnostics.kernel import ZERO, Scale, check_problem, cross_product, eigenbasis, one_hot, row_blocks
+from quietgraph.diagnostics.spectrum import KernelComplexity, kernel_complexity
 from quietgraph.errors import InvalidLabelsError
 from quietgraph.types import UNKNOWN, Embeddings, Labels, Mask
 

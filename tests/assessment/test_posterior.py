@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from quietgraph.annotators.consensus import symmetric
-from quietgraph.assess.posterior import (
+from quietgraph.assessment.posterior import (
     Labels,
     fit_label_model,
     fit_matrix,

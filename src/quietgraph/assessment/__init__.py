@@ -1,0 +1,1 @@
+"""How far labels and predictions of a fitted model can be trusted, read from outside."""

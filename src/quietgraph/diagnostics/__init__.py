@@ -1,0 +1,1 @@
+"""How low-frequency, how complex, how trustworthy an embedding is."""
