@@ -113,6 +113,7 @@ def test_a_grown_column_is_encoded_as_the_first_one(tmp_path: Path) -> None:
     _, new, notes = column(tmp_path, ["fr", "es", "", "de"], like=kinds)
     assert new.tolist() == [[0, 1], [0, 0], [0, 0], [1, 0]]
     assert notes == ["column c: 1 cells hold values not seen in fit and count as none"]
+    assert not column(tmp_path, ["", "NA"], like=kinds)[1].any()
 
 
 def test_the_fullness_of_all_rows_decides_whether_features_are_sparse(tmp_path: Path) -> None:

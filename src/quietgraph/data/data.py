@@ -224,9 +224,11 @@ def as_data(graph: DataLike, labels: ValuesLike | None = None, validation: MaskL
             )
         return graph
     if type(graph).__module__.startswith("networkx"):
-        from quietgraph.data.load import load
+        from quietgraph.data.load import load, make_source
 
-        return as_data(load(graph)) if labels is None else as_data(load(graph).graph, labels, validation)
+        if labels is None:
+            return load(graph)
+        graph = make_source(graph).read().graph
     if not isinstance(graph, Graph):
         if labels is None:
             labels, validation = labels_of_pyg(graph)

@@ -31,8 +31,8 @@ def encode_labels(labels: object, num_nodes: int, *, classes_max: int | None = N
         raise InvalidLabelsError(
             f"labels must have one entry per node ({num_nodes}), got shape {array.shape}. Mark others with -1."
         )
-    values = pd.Series(array)
-    unknown = values.map(lambda one: one == "" if isinstance(one, str | bool | np.bool_) else one == UNKNOWN)
+    values = pd.Series(array).where(pd.Series(array).notna(), None)
+    unknown = values.map(lambda one: one == ("" if isinstance(one, str) else UNKNOWN) and not isinstance(one, bool))
     return class_codes(values.mask(unknown.astype(bool), None), classes_max=classes_max)
 
 
@@ -58,7 +58,9 @@ def class_codes(
             f"{where}: {len(classes)} different labels on {labelled} nodes are no classes. Name the right column with "
             f"--column NAME=label, or allow so many with --classes-max {len(classes)}."
         )
-    values, places = np.unique(np.array(classes), return_inverse=True)
+    array = np.array(classes)
+    array = array if array.dtype.kind in "ibU" else np.array(classes, dtype=object)  # whole numbers beyond 64 bits
+    values, places = np.unique(array, return_inverse=True)
     return torch.from_numpy(np.append(places, UNKNOWN)[codes].astype(np.int64)), values
 
 

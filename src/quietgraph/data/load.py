@@ -70,7 +70,7 @@ def load(
     tables = {"nodes": nodes is not None, "edges": edges is not None}
     given = {**tables, "column": bool(columns), "missing": bool(words), "drop-dangling": drop_dangling}
     is_name = isinstance(source, str) and not is_path(source)
-    made = None if is_name else _source(source, nodes, edges)
+    made = None if is_name else make_source(source, nodes, edges)
     if made is None or isinstance(made, Data):
         for option in (name for name, is_given in given.items() if is_given):
             kind = "a dataset by name" if made is None else "converted already"
@@ -113,8 +113,8 @@ def is_path(source: str | Path) -> bool:
     return bool(looks) or Path(text).exists() or not nearest_name(text, DATASETS)
 
 
-def _source(source: Any, nodes: Any = None, edges: Any = None) -> "Source | Data":
-    """Return how a source is read; a converted folder is opened at once."""
+def make_source(source: Any, nodes: Any = None, edges: Any = None) -> Any:
+    """Return how a source is read, as `Source`; a converted folder is opened at once, as `Data`."""
     if source is not None and (nodes is not None or edges is not None):
         raise InvalidParameterError("give either a source, or nodes and edges, not both.")
     if source is None or isinstance(source, pd.DataFrame):
@@ -198,7 +198,7 @@ def load_like_with_ids(source: Source | None, graph: Any, tables: Mapping[str, A
     if hasattr(graph, "edge_index") or hasattr(graph, "edge_types"):
         found = graph if isinstance(graph, Graph) else Graph.from_pyg(graph)
         return found, np.arange(found.num_nodes)
-    made = graph if isinstance(graph, Data) else _source(graph, **tables)
+    made = graph if isinstance(graph, Data) else make_source(graph, **tables)
     new = made.source if isinstance(made, Data) else made
     if isinstance(made, Data) and (columns is None or new is None or new.columns == columns):
         return made.graph, made.ids

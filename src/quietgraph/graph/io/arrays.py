@@ -43,7 +43,7 @@ def read_arrays(path: Path) -> Arrays:
 
 def _read_npz(path: Path) -> dict[str, Any]:
     found = {}
-    with np.load(path, allow_pickle=False) as packed:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as packed:
         for name in packed.files:
             try:
                 found[name] = packed[name]

@@ -138,7 +138,7 @@ def number(table: Table, name: str, style: str) -> str:
 def _moments(value: str) -> list[str]:
     small, counts = (
         f"CASE WHEN abs({value}) < {_LARGEST} THEN {value} END",
-        [f"count_if({value} = {n})" for n in (0, 1)],
+        [f"count(*) FILTER ({value} = {n})" for n in (0, 1)],
     )
     return [f"avg({small})", f"stddev_pop({small})", f"min({value})", f"max({value})", *counts]
 
@@ -211,7 +211,10 @@ def check_columns(table: Table, columns: Sequence[Column]) -> list[str]:
     def counts(name: str) -> list[str]:
         column, cell = known[name], table.column(name)
         if column.kind == "category":
-            return [f"count({cell})", f"count_if({as_text(table, name)} IN ({', '.join(map(quoted, column.values))}))"]
+            return [
+                f"count({cell})",
+                f"count(*) FILTER ({as_text(table, name)} IN ({', '.join(map(quoted, column.values))}))",
+            ]
         return [f"count({cell})", f"count({number(table, name, column.style) if column.kind in SCALARS else cell})"]
 
     for name, (cells, right) in _ask(table, list(known), counts):

@@ -93,7 +93,7 @@ def read_edges(
         f"LEFT JOIN ids a ON {first} = a.key LEFT JOIN ids b ON {second} = b.key"
     )
     wrong = f"w IS NULL OR NOT (w >= {_FLOATS.tiny} AND w <= {_FLOATS.max})"
-    counts = f"count_if(s IS NULL OR t IS NULL), count_if(s = t), count_if({wrong})"
+    counts = f"count(*) FILTER (s IS NULL OR t IS NULL), count(*) FILTER (s = t), count(*) FILTER ({wrong})"
     dropped, loops, bad = table.all(f"SELECT {counts} FROM links")[0]
     if dropped and not drop_dangling:
         row, no_source, source, target = _first(table, "s IS NULL OR t IS NULL", ends[:2])
@@ -110,17 +110,16 @@ def read_edges(
         )
     table.all(
         "CREATE TABLE folded AS SELECT least(s, t) AS a, greatest(s, t) AS b, max(w)::FLOAT AS w, count(*) AS n, "
-        "count_if(s < t) AS f FROM links WHERE s <> t GROUP BY 1, 2"
+        "count(*) FILTER (s < t) AS f FROM links WHERE s <> t GROUP BY 1, 2"
     )
-    opposite, duplicates = table.all(
-        "SELECT count_if(f > 0 AND f < n), coalesce(sum(greatest(f - 1, 0) + greatest(n - f - 1, 0)), 0) FROM folded"
-    )[0]
+    again = "coalesce(sum(greatest(f - 1, 0) + greatest(n - f - 1, 0)), 0)::BIGINT"
+    opposite, duplicates = table.all(f"SELECT count(*) FILTER (f > 0 AND f < n)::BIGINT, {again} FROM folded")[0]
     table.all("DROP TABLE links; DROP TABLE {table}")
     adjacency = _adjacency(table, num_nodes, allocate)
     table.all("DROP TABLE folded")
     isolated = int((adjacency.row_pointer.diff() == 0).sum())
     notes = [
-        f"edges: directions ignored ({opposite:,} given both ways count once), {int(duplicates):,} duplicates and "
+        f"edges: directions ignored ({opposite:,} given both ways count once), {duplicates:,} duplicates and "
         f"{loops:,} self-loops removed, {isolated:,} nodes isolated"
     ]
     notes += [f"{dropped:,} edges to ids that are no nodes left out"] if dropped else []
