@@ -9,11 +9,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from quietgraph.embed.sparse import entry_products, multiply
-from quietgraph.embed.train import Schedule
+from quietgraph.embed.train import Losses
 from quietgraph.graph import CSR, Graph
-from quietgraph.methods.base import Fitted, NodeClassifier, Observed
-from quietgraph.methods.gcn import GCNNetwork
-from quietgraph.methods.supervised import fit_network, keep_largest, known_or_predicted, look
+from quietgraph.methods.base import Observed
+from quietgraph.methods.gcn import ConvolutionClassifier, GCNNetwork
+from quietgraph.methods.supervised import keep_largest, known_or_predicted, look
 from quietgraph.params import param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Labels, Mask, Scores, SparseMatrix
@@ -23,7 +23,7 @@ _FLOOR = 1e-8  # of a mean probability, before its logarithm
 
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
-class UnionNET(NodeClassifier):
+class UnionNET(ConvolutionClassifier):
     """GCN on labels that supports weigh and correct (Li, Yin and Chen, PAKDD 2021).
 
     With f_i the predicted probabilities of training node i and q_i the votes of its support:
@@ -32,25 +32,14 @@ class UnionNET(NodeClassifier):
     Ours: supports by random walks, cosines for similarity, and epochs of plain cross-entropy first.
     """
 
-    hidden: int = param(64, "width of the hidden layer", low=1)
-    dropout: float = param(0.5, "fraction of entries dropped before each layer", low=0, high=0.99)
-    feature_norm: str = param("l1", "scaling of feature rows", choices=("l2", "l1", "none"))
     support: int = param(10, "nodes that vote on a label (k)", low=1)
     walks: int = param(20, "random walks from every labelled node", low=1)
     walk_length: int = param(10, "steps of a walk", low=1)
     observed_weight: float = param(0.5, "weight of observed against corrected labels (alpha)", low=0, high=1)
     prior_weight: float = param(1.0, "weight of the class frequencies (beta)", low=0)
     warm_up: int = param(50, "epochs of plain cross-entropy", low=0)
-    epochs: int = param(200, "training epochs", low=1)
-    patience: int | None = param(None, "epochs without better validation before stopping", low=1)
-    learning_rate: float = param(0.01, "step size of Adam", low=0)
-    weight_decay: float = param(5e-4, "weight decay of Adam", low=0)
 
-    def _network(self, features: int, classes: int) -> GCNNetwork:
-        return GCNNetwork(features, self.hidden, classes, dropout=self.dropout, norm=self.feature_norm)
-
-    def _fit(self, graph: Graph, observed: Observed) -> Fitted:
-        network = self._network(graph.num_features, observed.num_classes).to(graph.device)
+    def _losses(self, network: GCNNetwork, graph: Graph, observed: Observed) -> Losses:
         taught, targets = observed.train, observed.codes[observed.train]
         supports = self._find_supports(graph, taught)
         prior = F.one_hot(targets, observed.num_classes).float().mean(dim=0)
@@ -69,8 +58,7 @@ class UnionNET(NodeClassifier):
             labels = self.observed_weight * values["observed"] + (1 - self.observed_weight) * values["corrected"]
             return {"loss": labels + self.prior_weight * values["prior"], **values}
 
-        schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay, self.patience)
-        return fit_network(network, losses, schedule, graph, observed)
+        return losses
 
     def _find_supports(self, graph: Graph, nodes: Mask) -> CSR:
         """Return the nodes that random walks from some nodes visit most often [chosen nodes, nodes]."""

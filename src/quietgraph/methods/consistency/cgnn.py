@@ -10,12 +10,12 @@ from torch import Tensor
 from quietgraph.embed.losses import info_nce
 from quietgraph.embed.operator import drop_entries, scaled
 from quietgraph.embed.sparse import entry_products, multiply
-from quietgraph.embed.train import Schedule
+from quietgraph.embed.train import Losses
 from quietgraph.embed.views import ViewRates
 from quietgraph.graph import CSR, Graph
-from quietgraph.methods.base import Fitted, NodeClassifier, Observed
-from quietgraph.methods.consistency.network import ContrastedGCN, draw_nodes, draw_views
-from quietgraph.methods.supervised import fit_network, known_or_predicted, look
+from quietgraph.methods.base import Observed
+from quietgraph.methods.consistency.network import ContrastedClassifier, ContrastedGCN, draw_nodes, draw_views
+from quietgraph.methods.supervised import known_or_predicted, look
 from quietgraph.params import param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Labels, Scores
@@ -23,7 +23,7 @@ from quietgraph.types import Labels, Scores
 
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
-class CGNN(NodeClassifier):
+class CGNN(ContrastedClassifier):
     """Contrast of views, and labels cleaned by the neighbours' vote (Yuan et al., ICASSP 2023).
 
     Cross-entropy of one view on the cleaned labels plus lambda times InfoNCE between the projections of both views.
@@ -31,29 +31,14 @@ class CGNN(NodeClassifier):
     from the observed labels each epoch, so that mistakes do not pile up.
     """
 
-    hidden: int = param(64, "width of the hidden layers", low=1)
-    dropout: float = param(0.5, "fraction of entries dropped between layers", low=0, high=0.99)
-    feature_norm: str = param("l1", "scaling of feature rows", choices=("l2", "l1", "none"))
+    convolves = True
     edge_drop: float = param(0.5, "fraction of edges dropped in a view", low=0, high=1)
     feature_drop: float = param(0.5, "fraction of feature entries dropped in a view", low=0, high=0.99)
-    temperature: float = param(0.5, "temperature of the contrast between views", low=0.01)
-    anchors: int = param(500, "nodes contrasted in an epoch", low=2)
     contrast_weight: float = param(1.0, "weight of the contrast (lambda)", low=0)
     clean_from: int = param(100, "first epoch with cleaned labels", low=0)
-    agreement: float = param(
-        0.8, "least similarity of a neighbour, and fraction of such neighbours (omega)", low=0, high=1
-    )
-    epochs: int = param(200, "training epochs", low=1)
-    learning_rate: float = param(0.01, "step size of Adam", low=0)
-    weight_decay: float = param(5e-4, "weight decay of Adam", low=0)
+    agreement: float = param(0.8, "least similarity of neighbours, and fraction of such ones (omega)", low=0, high=1)
 
-    def _network(self, features: int, classes: int) -> ContrastedGCN:
-        return ContrastedGCN(
-            features, self.hidden, classes, dropout=self.dropout, norm=self.feature_norm, convolves=True
-        )
-
-    def _fit(self, graph: Graph, observed: Observed) -> Fitted:
-        network = self._network(graph.num_features, observed.num_classes).to(graph.device)
+    def _losses(self, network: ContrastedGCN, graph: Graph, observed: Observed) -> Losses:
         features, draws = scaled(graph, self.feature_norm), torch_generator(self.seed, "views")
         near = graph.adjacency.take_rows(observed.train.nonzero().squeeze(1))
 
@@ -69,8 +54,7 @@ class CGNN(NodeClassifier):
             contrast = info_nce(*projected, temperature=self.temperature, intra_view=True)
             return {"loss": labels + self.contrast_weight * contrast, "labels": labels, "contrast": contrast}
 
-        schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay)
-        return fit_network(network, losses, schedule, graph, observed)
+        return losses
 
 
 def cleaned_labels(observed: Observed, scores: Scores, near: CSR, *, above: float) -> Labels:

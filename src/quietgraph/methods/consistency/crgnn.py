@@ -10,12 +10,11 @@ from torch import Tensor
 from quietgraph.embed.losses import info_nce
 from quietgraph.embed.operator import normalised_adjacency, scaled
 from quietgraph.embed.sparse import entry_products
-from quietgraph.embed.train import Schedule
+from quietgraph.embed.train import Losses
 from quietgraph.embed.views import ViewRates
 from quietgraph.graph import CSR, Graph
-from quietgraph.methods.base import Fitted, NodeClassifier, Observed
-from quietgraph.methods.consistency.network import ContrastedGCN, draw_nodes, draw_views
-from quietgraph.methods.supervised import fit_network
+from quietgraph.methods.base import Observed
+from quietgraph.methods.consistency.network import ContrastedClassifier, ContrastedGCN, draw_nodes, draw_views
 from quietgraph.params import param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Labels, Mask, Scalar, Scores
@@ -23,7 +22,7 @@ from quietgraph.types import Embeddings, Labels, Mask, Scalar, Scores
 
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
-class CRGNN(NodeClassifier):
+class CRGNN(ContrastedClassifier):
     """Contrast of views and neighbours, dynamic cross-entropy, consistency (Li et al., Neural Networks 172, 2024).
 
     alpha (InfoNCE of two views + the same with neighbours as positives too) + `agreed_cross_entropy` of both views
@@ -31,27 +30,13 @@ class CRGNN(NodeClassifier):
     consistency, a linear head on the last convolution, and 500 nodes contrasted an epoch instead of all.
     """
 
-    hidden: int = param(64, "width of the hidden layers", low=1)
-    dropout: float = param(0.5, "fraction of entries dropped between layers", low=0, high=0.99)
-    feature_norm: str = param("l1", "scaling of feature rows", choices=("l2", "l1", "none"))
     edge_drop: float = param(0.3, "fraction of edges dropped in a view", low=0, high=1)
     feature_mask: float = param(0.3, "fraction of feature columns masked in a view", low=0, high=1)
-    temperature: float = param(0.5, "temperature of the contrasts", low=0.01)
-    anchors: int = param(500, "nodes contrasted in an epoch", low=2)
     contrast_weight: float = param(0.2, "weight of both contrasts (alpha)", low=0)
     consistency_weight: float = param(0.2, "weight of the consistency (beta)", low=0)
     confidence: float = param(0.8, "least similarity of predictions that counts", low=0, high=1)
-    epochs: int = param(200, "training epochs", low=1)
-    learning_rate: float = param(0.01, "step size of Adam", low=0)
-    weight_decay: float = param(5e-4, "weight decay of Adam", low=0)
 
-    def _network(self, features: int, classes: int) -> ContrastedGCN:
-        return ContrastedGCN(
-            features, self.hidden, classes, dropout=self.dropout, norm=self.feature_norm, convolves=False
-        )
-
-    def _fit(self, graph: Graph, observed: Observed) -> Fitted:
-        network = self._network(graph.num_features, observed.num_classes).to(graph.device)
+    def _losses(self, network: ContrastedGCN, graph: Graph, observed: Observed) -> Losses:
         rates, features = ViewRates(self.edge_drop, self.feature_mask), scaled(graph, self.feature_norm)
         draws, pair_draws = torch_generator(self.seed, "views"), torch_generator(self.seed, "pairs")
         taught, targets = observed.train, observed.codes[observed.train]
@@ -72,8 +57,7 @@ class CRGNN(NodeClassifier):
             loss = labels + self.contrast_weight * contrast + self.consistency_weight * consistency
             return {"loss": loss, "labels": labels, "contrast": contrast, "consistency": consistency}
 
-        schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay)
-        return fit_network(network, losses, schedule, graph, observed)
+        return losses
 
 
 def neighbour_gain(spaces: list[Embeddings], nodes: Tensor, near: CSR, *, temperature: float) -> Scalar:

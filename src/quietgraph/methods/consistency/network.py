@@ -1,5 +1,8 @@
 """What CRGNN and CGNN share: a graph convolution network that also contrasts two views."""
 
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -9,6 +12,8 @@ from quietgraph.embed.operator import Structure, normalised_adjacency, scaled
 from quietgraph.embed.sparse import project, propagate
 from quietgraph.embed.views import View, ViewRates, draw_view
 from quietgraph.graph import CSR, Features, Graph
+from quietgraph.methods.gcn import ConvolutionClassifier
+from quietgraph.params import param
 from quietgraph.types import Embeddings, Scores
 
 
@@ -39,6 +44,19 @@ class ContrastedGCN(nn.Module):
         operator = normalised_adjacency(graph)
         hidden = self.hidden(View(operator), scaled(graph, self.norm))
         return self.classify(operator, hidden), hidden
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ContrastedClassifier(ConvolutionClassifier):
+    """A graph convolution network trained on labels and on the contrast of views."""
+
+    convolves: ClassVar[bool] = False  # whether the head is a third convolution
+    temperature: float = param(0.5, "temperature of the contrast of views", low=0.01)
+    anchors: int = param(500, "nodes contrasted in an epoch", low=2)
+
+    def _network(self, features: int, classes: int) -> ContrastedGCN:
+        settings: dict[str, Any] = {"dropout": self.dropout, "norm": self.feature_norm, "convolves": self.convolves}
+        return ContrastedGCN(features, self.hidden, classes, **settings)
 
 
 def draw_views(graph: Graph, rates: ViewRates, draws: torch.Generator) -> list[View]:
