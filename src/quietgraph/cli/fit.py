@@ -119,18 +119,17 @@ def _read(options: Fit, own: bool) -> "tuple[Data, Truth | None]":
     from quietgraph.data.noise_setting import parse_noise
     from quietgraph.errors import InvalidParameterError
 
-    setting, truth = parse_noise(options.noise), None
+    setting, answers = parse_noise(options.noise), list(options.annotations) or None
     if own:
         if str(setting) != "none":
             raise InvalidParameterError(
                 "--noise makes true labels wrong, and own labels may be wrong already. Leave it out."
             )
         source = options.source if options.nodes or options.edges else options.source or "."
-        data = load(source, seed=options.seed, **options.given())
-    else:
-        clean, truth = load_benchmark(options.source or "digits", seed=options.seed)
-        data = apply_noise(clean, truth, setting, seed=options.seed)
-    return (data.annotate(list(options.annotations)) if options.annotations else data), truth
+        return load(source, seed=options.seed, annotations=answers, **options.given()), None
+    clean, truth = load_benchmark(options.source or "digits", seed=options.seed)
+    data = apply_noise(clean, truth, setting, seed=options.seed)
+    return (data if answers is None else data.annotate(answers)), truth
 
 
 def _decisions(options: Fit) -> "Decisions | None":
