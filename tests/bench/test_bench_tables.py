@@ -12,7 +12,7 @@ from tiny_methods import tiny_data
 
 from quietgraph.bench import compare, keep_runs, ranks, read_runs, summary, table, to_text
 from quietgraph.bench.execute import split_own
-from quietgraph.bench.metrics import calibration_error, evaluate_assessment, macro_f1
+from quietgraph.bench.metrics import calibration_error, evaluate_assessment
 from quietgraph.bench.statistics import holm
 from quietgraph.bench.store import append_run
 from quietgraph.errors import InvalidParameterError, UnknownNameError, UnreadableFileError
@@ -165,7 +165,6 @@ def test_calibration_error_equals_its_definition() -> None:
         inside = (confidence > low) & (confidence <= low + 1 / 15)
         total += abs(hit[inside].sum() - confidence[inside].sum())
     assert calibration_error(rows, truth) == pytest.approx(total / 200)
-    assert macro_f1([0, 0, 1], [0, 1, 1]) == pytest.approx(2 / 3)
 
 
 def test_an_assessment_is_scored_against_the_truth() -> None:

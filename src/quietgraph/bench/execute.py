@@ -11,7 +11,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-import torch
 from sklearn.base import clone
 
 from quietgraph.assessment.assess import assess
@@ -22,7 +21,7 @@ from quietgraph.data.data import Data, Truth
 from quietgraph.data.datasets import load_benchmark
 from quietgraph.data.noise import apply_noise
 from quietgraph.data.noise_setting import parse_noise
-from quietgraph.data.splits import Split, stratified_folds
+from quietgraph.data.splits import Split, no_node, stratified_folds
 from quietgraph.diagnostics.summary import diagnose_benchmark
 from quietgraph.errors import QuietgraphError
 from quietgraph.methods.base import Fitted, NodeClassifier, Observed
@@ -52,7 +51,6 @@ class Run:
     protocol: str
     estimator: NodeClassifier
     own: Data | None = None  # instead of a dataset by name: its labels are true
-    data_root: str | None = None
     adjusts_prior: bool = False  # a control: scores are adjusted to the class prior after the fit
     measures: tuple[str, ...] = ()  # what is recorded beside accuracy, of `MEASURES`
 
@@ -64,14 +62,13 @@ class Run:
     @property
     def group(self) -> tuple[object, ...]:
         """What runs have in common that share a graph and embeddings learned without labels."""
-        own = tuple(getattr(self, name) for name in KEY if name != "noise")
-        return (*own, parse_noise(self.noise).attribute_rate)
+        return replace(self, noise="").key, parse_noise(self.noise).attribute_rate
 
     def clean(self) -> tuple[Data, Truth]:
         """Return the data without noise, and the truth to score with."""
         if self.own is not None:
             return split_own(self.own, seed=self.seed)
-        return _load(self.dataset, self.seed, self.split, self.data_root)
+        return _load(self.dataset, self.seed, None if self.split == "default" else self.split)
 
     def observe(self) -> tuple[Data, Truth]:
         """Return the data with noisy labels that a method sees, and the truth to score with."""
@@ -81,8 +78,12 @@ class Run:
 
     def row(self, status: str, **values: Any) -> Row:
         """Return the row of the run in a file."""
-        key = dict(zip(KEY, self.key, strict=True))
-        return {**key, "measures": " ".join(self.measures), "status": status, **values}
+        return {
+            **dict(zip(KEY, self.key, strict=True)),
+            "measures": " ".join(self.measures),
+            "status": status,
+            **values,
+        }
 
 
 def execute_batch(runs: Sequence[Run]) -> Iterator[Row]:
@@ -127,19 +128,17 @@ def split_own(data: Data, *, seed: int) -> tuple[Data, Truth]:
 
 def cross_validate(model: NodeClassifier, data: Data) -> float:
     """Return the share of training labels that fits on four fifths of them predict, each without having seen it."""
-    train = data.split.train & data.known
-    folds = stratified_folds(
-        data.codes.masked_fill(~train, UNKNOWN), _FOLDS, generator=torch_generator(model.seed, "cross-validation")
-    )
+    taught, draws = data.codes.masked_fill(~data.split.train, UNKNOWN), torch_generator(model.seed, "cross-validation")
+    folds, nowhere = stratified_folds(taught, _FOLDS, generator=draws), no_node(taught)
     hits, relearn = 0, None
     for fold in range(_FOLDS):
         hidden = folds == fold
-        codes, nowhere = data.codes.masked_fill(hidden | ~train, UNKNOWN), torch.zeros_like(hidden)
-        part = replace(data, codes=codes, before=codes, split=Split(train & ~hidden, nowhere, nowhere))
+        codes = taught.masked_fill(hidden, UNKNOWN)
+        part = replace(data, codes=codes, before=codes, split=Split(codes != UNKNOWN, nowhere, nowhere))
         one = _fit(clone(model), part, relearn)
         relearn = relearn or one.fitted_.relearn
         hits += int((one.predict()[hidden.numpy()] == data.classes[data.codes[hidden].numpy()]).sum())
-    return hits / int(train.sum())
+    return hits / int((folds >= 0).sum())
 
 
 def _fit(model: NodeClassifier, data: Data, relearn: Relearn | None) -> NodeClassifier:
@@ -155,10 +154,9 @@ def _fit(model: NodeClassifier, data: Data, relearn: Relearn | None) -> NodeClas
 
 def _adjust_class_prior(model: NodeClassifier) -> None:
     """Add to the scores of a fitted model what its validation labels say of the class prior."""
-    observed, scores = model.observed_, model.fitted_.scores
-    held_out, trained = observed.validation, observed.codes[observed.train]
-    draws = torch_generator(model.seed, "class prior")
-    adjustment = class_adjustment(scores[held_out], observed.codes[held_out], trained, generator=draws)
+    seen, scores, draws = model.observed_, model.fitted_.scores, torch_generator(model.seed, "class prior")
+    held_out = seen.validation
+    adjustment = class_adjustment(scores[held_out], seen.codes[held_out], seen.codes[seen.train], generator=draws)
     model.fitted_ = replace(model.fitted_, scores=scores + adjustment)
 
 
@@ -167,11 +165,11 @@ def _theory(model: NodeClassifier, _: Data, truth: Truth, run: Run) -> Row:
     found = diagnose_benchmark(run.clean()[0], truth, model.fitted_.embeddings, run.noise, seed=run.seed)
     terms, best = found.bound, int(found.bound.upper_bound.argmin())
     rank = max(1, round(_LEADING * min(found.num_nodes, found.dim)))
-    held = {"labels_held": found.signal.concentration_at(rank)}
+    values: Row = {"L1": terms.signal_loss[best], "L2": terms.noise_loss[best], "KC": terms.complexity.value}
+    values |= {"KC of plain F": found.attended_bound.complexity.value, "rank": terms.complexity.rank}
+    values["labels_held"] = found.signal.concentration_at(rank)
     if found.noise is not None:
-        held["noise_held"] = found.noise.concentration_at(rank)
-    values: dict[str, Any] = {"L1": terms.signal_loss[best], "L2": terms.noise_loss[best], "KC": terms.complexity.value}
-    values |= {"KC of plain F": found.attended_bound.complexity.value, "rank": terms.complexity.rank, **held}
+        values["noise_held"] = found.noise.concentration_at(rank)
     return {name: float(value) for name, value in {**values, "bound": terms.upper_bound[best]}.items()}
 
 
@@ -183,8 +181,8 @@ MEASURES: Final[dict[str, Callable[[NodeClassifier, Data, Truth, Run], Row]]] = 
 
 
 @lru_cache(maxsize=2)  # a batch reads its dataset once
-def _load(name: str, seed: int, split: str, data_root: str | None) -> tuple[Data, Truth]:
-    return load_benchmark(name, seed=seed, split=None if split == "default" else split, data_root=data_root)
+def _load(name: str, seed: int, split: str | None) -> tuple[Data, Truth]:
+    return load_benchmark(name, seed=seed, split=split)
 
 
 def words_of(error: Exception) -> str:

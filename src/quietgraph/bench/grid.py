@@ -51,7 +51,6 @@ class Grid:
         protocol: `same labels`: all labels teach and a method holds out itself what it needs to choose by; `paper`:
             training labels teach, validation labels choose.
         measures: What is recorded beside accuracy: `assess`, `folds`, `theory`.
-        data_root: Folder of datasets.
     """
 
     datasets: DatasetLike | Sequence[DatasetLike]
@@ -61,7 +60,6 @@ class Grid:
     split: str = "default"
     protocol: str = SAME_LABELS
     measures: Sequence[str] = ()
-    data_root: str | None = None
 
     def runs(self) -> list[Run]:
         """Return every run once; datasets are read and noise settings parsed, so mistakes are reported here."""
@@ -76,8 +74,7 @@ class Grid:
             methods = [method_of(method, name) for method in _several(self.methods)]
             for (text, model, adjusts), noise, seed in product(methods, noises, seeds):
                 key = (name, digest, noise, text, _settings(model), seed, self.split, self.protocol)
-                more = (model, own, self.data_root, adjusts, tuple(self.measures))
-                runs.setdefault(key, Run(*key, *more))
+                runs.setdefault(key, Run(*key, model, own, adjusts, tuple(self.measures)))
         if not runs:
             raise InvalidParameterError("the grid is empty. Name at least one dataset, method, noise setting and seed.")
         return list(runs.values())
@@ -103,31 +100,28 @@ class Grid:
             ray: Address of a Ray cluster that carries out the runs instead; `local` starts one.
             on_run: Called with the finished and all runs, at the start and after each run.
         """
-        runs, batches = {run.key: run for run in self.runs()}, dict[object, list[Run]]()
-        done = _finished(path, self.measures)
-        for key, run in runs.items():
-            if key not in done:
+        runs, batches = self.runs(), dict[object, list[Run]]()
+        done, tell = _finished(path, self.measures), on_run or (lambda *_: None)
+        for run in runs:
+            if run.key not in done:
                 batches.setdefault(run.group, []).append(run)
-        left, tell = sum(map(len, batches.values())), on_run or (lambda *_: None)
-        tell(len(runs) - left, len(runs))
+        over = len(runs) - sum(map(len, batches.values()))
+        tell(over, len(runs))
         work: Any = partial(carry_out, jobs=jobs)
         if ray is not None and batches:
             from quietgraph.bench.ray import carry_out as carry_out_on_ray
 
             work = partial(carry_out_on_ray, address=ray)
-        for row in work(list(batches.values()), time_limit=time_limit):
+        for number, row in enumerate(work(list(batches.values()), time_limit=time_limit), start=over + 1):
             append_run(path, row)
-            left -= 1
-            tell(len(runs) - left, len(runs))
-        frame, place = read_runs(path), {key: number for number, key in enumerate(runs)}
-        order = frame[list(KEY)].apply(tuple, axis=1).map(place).dropna().sort_values().index
-        return frame.loc[order].reset_index(drop=True)
+            tell(number, len(runs))
+        return read_runs(path).set_index(list(KEY), drop=False).loc[[run.key for run in runs]].reset_index(drop=True)
 
     def _dataset(self, given: DatasetLike, seed: int) -> tuple[str, str, Data | None]:
         """Return the name of a dataset, the digest of graph and true labels, and one's own data."""
         if isinstance(given, str) and given in DATASETS:
             split = None if self.split == "default" else self.split
-            _, truth = load_benchmark(given, seed=seed, split=split, data_root=self.data_root)
+            _, truth = load_benchmark(given, seed=seed, split=split)
             return given, fingerprint(truth.graph, truth.codes), None
         if isinstance(given, str) and not Path(given).exists():
             raise UnknownNameError("dataset or folder", given, DATASETS)
@@ -179,8 +173,7 @@ def fingerprint(graph: Graph, codes: Tensor) -> str:
     """Return a digest of features, edges and labels."""
     digest = hashlib.blake2b(digest_size=4)
     for matrix in (graph.features, graph.adjacency, codes):
-        parts = [matrix.row_pointer, matrix.columns, matrix.values] if isinstance(matrix, CSR) else [matrix]
-        for part in parts:
+        for part in [matrix.row_pointer, matrix.columns, matrix.values] if isinstance(matrix, CSR) else [matrix]:
             digest.update(part.contiguous().numpy().tobytes())
     return digest.hexdigest()
 
@@ -190,9 +183,9 @@ def _finished(path: str | Path, measures: Sequence[str]) -> set[tuple[object, ..
     if not Path(path).exists():
         return set()
     frame = read_runs(path)
-    has_all = frame["measures"].map(lambda text: set(measures) <= set(text.split())).astype(bool)
-    done = frame[has_all & (frame["status"] == "done")]
-    return set(done[list(KEY)].itertuples(index=False, name=None))
+    done = frame[frame["status"] == "done"]
+    has_all = [set(measures) <= set(text.split()) for text in done["measures"]]
+    return set(done.loc[has_all, list(KEY)].itertuples(index=False, name=None))
 
 
 def _parameters(model: NodeClassifier) -> dict[str, Any]:

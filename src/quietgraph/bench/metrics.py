@@ -4,11 +4,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.metrics import f1_score, roc_auc_score
 
 from quietgraph.data.data import Data, Truth
-from quietgraph.errors import InvalidParameterError
 from quietgraph.types import AnyArray
 
 
@@ -39,20 +37,8 @@ def describe_metric(name: str) -> Metric:
     return METRICS.get(name) or Metric(name.replace("_", " "), factor=1, decimals=2)
 
 
-def accuracy(predicted: ArrayLike, true: ArrayLike) -> float:
-    """Return the fraction of nodes predicted as their true class; NaN for no nodes."""
-    hits = np.asarray(predicted) == np.asarray(true)
-    return float(hits.mean()) if len(hits) else float("nan")
-
-
-def macro_f1(predicted: ArrayLike, true: ArrayLike) -> float:
-    """Return the mean F1 of all classes that are true or predicted somewhere; NaN for no nodes."""
-    known = len(np.asarray(true)) > 0
-    return float(f1_score(true, predicted, average="macro", zero_division=0.0)) if known else float("nan")
-
-
-def calibration_error(probabilities: ArrayLike, true: ArrayLike, *, bins: int = 15) -> float:
-    """Return how far confidence and accuracy lie apart (expected calibration error); NaN for no nodes.
+def calibration_error(probabilities: AnyArray, true: AnyArray, *, bins: int = 15) -> float:
+    """Return how far confidence and accuracy lie apart (expected calibration error).
 
     Nodes are sorted into equal bins of their highest probability, bin b = (b/bins, (b+1)/bins]; the answer is the
     mean over nodes of |accuracy - mean confidence| of their bin.
@@ -62,23 +48,19 @@ def calibration_error(probabilities: ArrayLike, true: ArrayLike, *, bins: int = 
         true: The true class codes [nodes].
         bins: Number of bins.
     """
-    rows, truth = np.asarray(probabilities, dtype=np.float64), np.asarray(true)
-    if rows.ndim != 2 or len(rows) != len(truth):
-        raise InvalidParameterError(f"probabilities must have one row per node ({len(truth)}), got shape {rows.shape}.")
-    if not len(truth):
-        return float("nan")
-    confidence, hit = rows.max(axis=1), rows.argmax(axis=1) == truth
+    confidence, hit = probabilities.max(axis=1), probabilities.argmax(axis=1) == true
     index = np.searchsorted(np.arange(1, bins) / bins, confidence, side="left")
-    return float(np.abs(np.bincount(index, weights=hit - confidence, minlength=bins)).sum() / len(truth))
+    return float(np.abs(np.bincount(index, weights=hit - confidence, minlength=bins)).sum() / len(true))
 
 
 def evaluate(probabilities: AnyArray, data: Data, truth: Truth) -> dict[str, float]:
     """Return the scores of probabilities [nodes, classes] on the test nodes; call it once, after every choice."""
     test = data.split.test.numpy() & (truth.codes.numpy() >= 0)
     rows, right = probabilities[test], truth.codes.numpy()[test]
+    predicted = rows.argmax(axis=1)
     return {
-        "test_accuracy": accuracy(rows.argmax(axis=1), right),
-        "test_macro_f1": macro_f1(rows.argmax(axis=1), right),
+        "test_accuracy": float((predicted == right).mean()),
+        "test_macro_f1": float(f1_score(right, predicted, average="macro", zero_division=0.0)),
         "test_calibration_error": calibration_error(rows, right),
     }
 

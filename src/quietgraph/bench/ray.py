@@ -8,40 +8,32 @@ from quietgraph.bench.execute import Row, Run
 from quietgraph.errors import QuietgraphError
 
 
-class UnreachableClusterError(QuietgraphError):
-    """No Ray cluster can be used under the given address."""
-
-
 def carry_out(batches: Sequence[list[Run]], *, address: str, time_limit: float | None) -> Iterator[Row]:
     """Give the rows of each batch as it finishes; closing the iterator cancels the tasks.
 
-    The machines need this version of quietgraph and, under the same paths, the data.
-
-    Args:
-        batches: Runs that share embeddings.
-        address: Of the cluster; `local` starts one on this machine.
-        time_limit: Seconds a run may take.
+    The machines need this version of quietgraph and, under the same paths, the data. The address `local` starts a
+    cluster on this machine.
     """
     try:
         import ray
-    except ImportError as error:
-        raise UnreachableClusterError("Ray is not installed. Install it with: pip install 'quietgraph[ray]'") from error
-    try:
+
         ray.init(address=address, ignore_reinit_error=True, log_to_driver=False)
+    except ImportError as error:
+        raise QuietgraphError("Ray is not installed. Install it with: pip install 'quietgraph[ray]'") from error
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise UnreachableClusterError(
+        raise QuietgraphError(
             f"no Ray cluster answers at '{address}' ({error}). Start one with `ray start --head`, or leave --ray out."
         ) from error
     task = ray.remote(num_cpus=1, max_retries=0)(_task)
     left = {task.remote(cloudpickle.dumps(runs), time_limit): runs for runs in batches}
     try:
         while left:
-            for done in ray.wait(list(left), num_returns=1)[0]:
-                runs = left.pop(done)
-                try:
-                    yield from ray.get(done)
-                except ray.exceptions.RayError as error:
-                    yield from (run.row("failed", reason=f"the task ended: {error}") for run in runs)
+            (done,), _ = ray.wait(list(left), num_returns=1)
+            runs = left.pop(done)
+            try:
+                yield from ray.get(done)
+            except ray.exceptions.RayError as error:
+                yield from (run.row("failed", reason=f"the task ended: {error}") for run in runs)
     finally:
         for open_task in left:
             ray.cancel(open_task, force=True)

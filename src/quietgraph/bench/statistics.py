@@ -5,8 +5,7 @@ are compared seed by seed. "Better" follows the metric.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -70,44 +69,29 @@ def holm(p_values: ArrayLike) -> FloatArray:
     return corrected
 
 
-@dataclass(frozen=True, eq=False)
-class Ranks:
-    """Mean rank of each method over cells, 1 is best.
+class Ranks(NamedTuple):
+    """Mean rank of each method over cells, 1 is best."""
 
-    Attributes:
-        ranks: Of the methods that finished a run in every cell, best first.
-        cells: How many.
-        critical_difference: Nemenyi's at 5 %: mean ranks that differ by less do not differ significantly.
-        friedman_p: Whether any differ; NaN with fewer than three methods or two cells.
-        incomplete: Methods without a finished run in some cell, which are not ranked.
-    """
-
-    ranks: "pd.Series[float]"
+    ranks: "pd.Series[float]"  # of the methods that finished a run in every cell, best first
     cells: int
-    critical_difference: float
-    friedman_p: float
-    incomplete: tuple[str, ...]
+    critical_difference: float  # Nemenyi's at 5 %: mean ranks that differ by less do not differ significantly
+    incomplete: tuple[str, ...]  # methods without a finished run in some cell, which are not ranked
 
 
 def ranks(runs: pd.DataFrame, metric: str = "test_accuracy") -> Ranks:
     """Return mean ranks over cells, not over seeds: ten draws of one graph are no ten datasets."""
     wide = summary(runs, metric).pivot(index=CELL, columns="method", values="mean").round(_DECIMALS)  # noqa: PD010
     complete = wide.dropna(axis="columns")
-    if complete.shape[1] == 0:
+    cells, methods = complete.shape
+    if methods == 0:
         raise InvalidParameterError(
-            f"no method has a finished run in all {len(wide)} cells. Narrow the runs to a full grid."
+            f"no method has a finished run in all {cells} cells. Narrow the runs to a full grid."
         )
     placed = complete.rank(axis=1, ascending=not describe_metric(metric).higher_is_better)
-    cells, methods = placed.shape
-    critical, friedman = np.nan, np.nan
-    if methods > 1:
-        spread = stats.studentized_range.ppf(1 - ALPHA, methods, np.inf) / np.sqrt(2)
-        critical = float(spread * np.sqrt(methods * (methods + 1) / (6 * cells)))
-    if methods > 2 and cells > 1:
-        ties = np.ptp(placed.to_numpy(), axis=1).max() == 0
-        friedman = 1.0 if ties else float(stats.friedmanchisquare(*placed.to_numpy().T).pvalue)
+    spread = stats.studentized_range.ppf(1 - ALPHA, methods, np.inf) / np.sqrt(2) if methods > 1 else np.nan
+    critical = float(spread * np.sqrt(methods * (methods + 1) / (6 * cells)))
     left_out = tuple(map(str, wide.columns.difference(complete.columns)))
-    return Ranks(placed.mean().rename("rank").sort_values(kind="stable"), cells, critical, friedman, left_out)
+    return Ranks(placed.mean().rename("rank").sort_values(kind="stable"), cells, critical, left_out)
 
 
 def _checked(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -129,8 +113,6 @@ def _checked(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def _paired_p(gains: FloatArray) -> float:
-    if len(gains) < 2:
-        return float("nan")
-    if np.ptp(gains) == 0:
-        return float("nan") if gains.any() else 1.0
-    return float(stats.ttest_1samp(gains, 0.0).pvalue)
+    if len(gains) > 1 and np.ptp(gains) > 0:
+        return float(stats.ttest_1samp(gains, 0.0).pvalue)
+    return 1.0 if len(gains) > 1 and not gains.any() else np.nan

@@ -8,7 +8,7 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from quietgraph.bench.execute import PAPER, SAME_LABELS
-from quietgraph.bench.metrics import describe_metric
+from quietgraph.bench.metrics import Metric, describe_metric
 from quietgraph.bench.statistics import ALPHA, CELL, compare, summary
 from quietgraph.errors import UnknownNameError
 
@@ -33,53 +33,32 @@ def table(runs: pd.DataFrame, *, metric: str = "test_accuracy", baseline: str | 
         metric: Column that is shown.
         baseline: A method, or several of which the best of each column is compared with.
     """
-    cells, how = _judged(runs, metric, baseline), describe_metric(metric)
-    texts = []
-    for cell in cells.to_dict("records"):
-        value = number(cell["mean"], cell["std"], cell["n"], decimals=how.decimals, factor=how.factor)
-        failed = f"failed: {cell['failed']}" if cell["failed"] else ""
-        texts.append(", ".join(filter(None, [value + {1: " ↑", -1: " ↓"}.get(cell["mark"], ""), failed])))
-    cells = cells.assign(text=texts, bold=np.where(cells["is_best"], _BOLD, ""))
-    columns = sorted(
-        {*zip(cells["dataset"], cells["noise"], strict=True)}, key=lambda at: (at[0], at[1] != "none", at[1])
-    )
-    wide = cells.pivot_table(["text", "bold"], "row", ["dataset", "noise"], aggfunc="first", sort=False)
-    shown, bold = wide["text"][columns].fillna("-"), wide["bold"][columns].fillna("")
-    for frame in (shown, bold):
-        frame.index.name, frame.columns.names = "method", [None, None]
-    return shown.style.apply(lambda _: bold, axis=None).set_caption(_caption(cells, metric, baseline))
+    return _styled(_judged(runs, metric, baseline), metric, baseline)
 
 
-def to_text(runs: pd.DataFrame, format: str = "markdown", **options: Any) -> str:  # noqa: A002
-    """Return the table of runs as text; csv and json have a line per cell, with all tests.
-
-    Args:
-        runs: One row a run.
-        format: One of `FORMATS`.
-        options: Those of `table`.
-    """
-    check_format(format)
-    if format not in {"csv", "json"}:
-        return styled_text(table(runs, **options), format)
-    return frame_text(_judged(runs, options.get("metric", "test_accuracy"), options.get("baseline")), format)
+def to_text(
+    runs: pd.DataFrame,
+    format: str = "markdown",  # noqa: A002
+    *,
+    metric: str = "test_accuracy",
+    baseline: str | Sequence[str] | None = None,
+) -> str:
+    """Return the `table` of runs in one of `FORMATS`; csv and json have a line per cell, with all tests."""
+    cells = _judged(runs, metric, baseline)
+    return written(cells, _styled(cells, metric, baseline), format)
 
 
-def check_format(name: str) -> None:
-    """Raise where no table can be written so."""
-    if name not in FORMATS:
-        raise UnknownNameError("table format", name, FORMATS)
-
-
-def frame_text(frame: pd.DataFrame, format: str) -> str:  # noqa: A002
-    """Return a frame as CSV or JSON."""
-    return frame.to_csv(index=False) if format == "csv" else frame.to_json(orient="records", indent=1)
-
-
-def styled_text(styled: Any, format: str) -> str:  # noqa: A002
-    """Return a Styler and its caption as Markdown, LaTeX (needs booktabs) or HTML; bold cells stay bold."""
-    if format == "html":
+def written(cells: pd.DataFrame, styled: Any, form: str) -> str:
+    """Return cells as CSV or JSON, or the Styler made of them as Markdown, LaTeX or HTML; bold cells stay bold."""
+    if form not in FORMATS:
+        raise UnknownNameError("table format", form, FORMATS)
+    if form == "csv":
+        return cells.to_csv(index=False)
+    if form == "json":
+        return str(cells.to_json(orient="records", indent=1))
+    if form == "html":
         return str(styled.to_html())
-    if format == "latex":
+    if form == "latex":
         text = styled.to_latex(convert_css=True, hrules=True, multicol_align="c")
         return "% needs \\usepackage{booktabs}\n" + text.translate(_SIGNS)
     frame, bold = styled.data.copy(), styled._compute().ctx  # (row, column) -> [(property, value)]
@@ -88,8 +67,9 @@ def styled_text(styled: Any, format: str) -> str:  # noqa: A002
             frame.iloc[row, column] = f"**{frame.iloc[row, column]}**"
     frame.columns = [head if isinstance(head, str) else ", ".join(filter(None, head)) for head in frame.columns]
     align = ["left"] * frame.index.nlevels + ["right"] * frame.shape[1]
-    caption = f"\n{styled.caption}\n" if styled.caption else ""
-    return frame.reset_index().to_markdown(index=False, colalign=align, disable_numparse=True) + "\n" + caption
+    return (
+        f"{frame.reset_index().to_markdown(index=False, colalign=align, disable_numparse=True)}\n\n{styled.caption}\n"
+    )
 
 
 def number(mean: float, std: float, n: float, *, decimals: int, factor: float = 1, sign: str = "") -> str:
@@ -122,8 +102,22 @@ def _judged(runs: pd.DataFrame, metric: str, baseline: str | Sequence[str] | Non
     return cells.sort_values(["order", "row"], kind="stable").drop(columns="order")
 
 
-def _caption(cells: pd.DataFrame, metric: str, baseline: str | Sequence[str] | None) -> str:
-    how, (low, high) = describe_metric(metric), (cells["n"].min(), cells["n"].max())
+def _styled(cells: pd.DataFrame, metric: str, baseline: str | Sequence[str] | None) -> Styler:
+    how, texts = describe_metric(metric), []
+    for cell in cells.to_dict("records"):
+        value = number(cell["mean"], cell["std"], cell["n"], decimals=how.decimals, factor=how.factor)
+        failed = f"failed: {cell['failed']}" if cell["failed"] else ""
+        texts.append(", ".join(filter(None, [value + {1: " ↑", -1: " ↓"}.get(cell["mark"], ""), failed])))
+    cells = cells.assign(text=texts, bold=np.where(cells["is_best"], _BOLD, ""))
+    wide = cells.pivot_table(["text", "bold"], "row", ["dataset", "noise"], aggfunc="first", sort=False)
+    wide = wide.reindex(columns=sorted(wide, key=lambda at: (at[1], at[2] != "none", at[2])))
+    wide.index.name, wide.columns.names = "method", [None, None, None]
+    bold = wide["bold"].fillna("")
+    return wide["text"].fillna("-").style.apply(lambda _: bold, axis=None).set_caption(_caption(cells, how, baseline))
+
+
+def _caption(cells: pd.DataFrame, how: Metric, baseline: str | Sequence[str] | None) -> str:
+    low, high = cells["n"].min(), cells["n"].max()
     sentences = [
         f"{how.words[0].upper()}{how.words[1:]}{' in percent' * (how.factor == 100)}: mean ± standard deviation "
         f"(n finished runs), n = {low if low == high else f'{low} to {high}'}.",

@@ -8,7 +8,6 @@ import pandas as pd
 
 from quietgraph.bench.execute import PAPER, Run, cross_validate, words_of
 from quietgraph.bench.grid import DatasetLike, Grid, MethodLike
-from quietgraph.bench.metrics import accuracy
 from quietgraph.errors import InvalidParameterError, QuietgraphError, UnknownNameError
 from quietgraph.methods.base import NodeClassifier
 from quietgraph.params import parameters, parse_assignments
@@ -57,24 +56,24 @@ def tune(
         raise UnknownNameError("objective", by, OBJECTIVES)
     runs = Grid(dataset, method, noise, seeds, protocol=PAPER, **grid).runs()
     spans = parse_space(type(runs[0].estimator), space)
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
     about: Any = {"study_name": f"{runs[0].key} {by} {sorted(spans.items())} {list(seeds)}", "direction": "maximize"}
     study = optuna.create_study(storage=JournalStorage(JournalFileBackend(str(path))), load_if_exists=True, **about)
 
     def ended() -> list[Any]:
         return [trial for trial in study.get_trials(deepcopy=False) if trial.state.is_finished()]
 
-    study.sampler = optuna.samplers.TPESampler(seed=len(ended()))  # a search that goes on draws other values
-    while len(ended()) < trials:
-        trial = study.ask()
+    def objective(trial: Any) -> float:
         values = {name: _suggest(trial, name, span) for name, span in spans.items()}
         try:
-            study.tell(trial, sum(_score(run, by, values) for run in runs) / len(runs))
+            return sum(_score(run, by, values) for run in runs) / len(runs)
         except Exception as error:
             trial.set_user_attr("reason", words_of(error))
-            study.tell(trial, state=optuna.trial.TrialState.FAIL)
-        if on_trial is not None:
-            on_trial(len(ended()), trials)
+            raise
+
+    study.sampler = optuna.samplers.TPESampler(seed=len(ended()))  # a search that goes on draws other values
+    tell = [lambda *_: on_trial(len(ended()), trials)] if on_trial is not None else []
+    study.optimize(objective, max(0, trials - len(ended())), catch=Exception, callbacks=tell)
     rows = [{**one.params, "score": one.value, "reason": one.user_attrs.get("reason", "")} for one in ended()]
     frame = pd.DataFrame(rows).astype({"score": float})
     return frame.sort_values("score", ascending=False, kind="stable", ignore_index=True)
@@ -110,4 +109,4 @@ def _score(run: Run, by: str, values: dict[str, Any]) -> float:
     if by == "folds":
         return cross_validate(model, data)
     held_out = data.split.validation.numpy()
-    return accuracy(model.fit(data).predict()[held_out], data.labels[held_out])
+    return float((model.fit(data).predict() == data.labels)[held_out].mean())

@@ -29,7 +29,8 @@ def carry_out(batches: Sequence[list[Run]], *, jobs: int, time_limit: float | No
     to another worker. Closing the iterator ends the workers at once.
     """
     waiting, rows = deque(batches), queue.SimpleQueue[Row | Exception]()
-    workers = [_Worker(waiting, rows, time_limit) for _ in range(min(jobs, len(batches)))]
+    limit = threading.TIMEOUT_MAX if time_limit is None else time_limit
+    workers = [_Worker(waiting, rows, limit) for _ in range(min(jobs, len(batches)))]
     for worker in workers:
         worker.start()
     try:
@@ -49,18 +50,16 @@ def carry_out(batches: Sequence[list[Run]], *, jobs: int, time_limit: float | No
 class _Worker(threading.Thread):
     """Hands batches to a process of its own, one after the other, and takes its rows."""
 
-    def __init__(
-        self, waiting: deque[list[Run]], rows: "queue.SimpleQueue[Row | Exception]", limit: float | None
-    ) -> None:
+    def __init__(self, waiting: deque[list[Run]], rows: "queue.SimpleQueue[Row | Exception]", limit: float) -> None:
         super().__init__(daemon=True)
         self.waiting, self.rows, self.limit = waiting, rows, limit
         self.process: Any = None
-        self.lock, self.is_over = threading.Lock(), False
+        self.is_over = False
 
     def run(self) -> None:
         try:
             with contextlib.suppress(IndexError):  # nothing is waiting any more
-                while True:
+                while not self.is_over:
                     self._batch(self.waiting.popleft())
         except Exception as error:
             self.rows.put(error)
@@ -68,43 +67,47 @@ class _Worker(threading.Thread):
             self._end()
 
     def stop(self) -> None:
-        """End the process, and start no other; a run under way is lost."""
-        with self.lock:
-            self.is_over = True
-            if self.process is not None:
-                self.process.kill()
+        """End the process, and use no other; a run under way is lost."""
+        self.is_over = True
+        process = self.process
+        if process is not None:
+            process.kill()
 
     def _batch(self, runs: list[Run]) -> None:
-        with self.lock:
-            if self.is_over:
-                return
-            if self.process is None:  # in a session of its own: Ctrl-C is for the parent to handle
-                environment = {**os.environ, **_ONE_THREAD, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-                pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
-                self.process = subprocess.Popen(_COMMAND, env=environment, **pipes)  # noqa: S603
-            process = self.process
+        if self.process is None:  # in a session of its own: Ctrl-C is for the parent to handle
+            environment = {**os.environ, **_ONE_THREAD, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+            pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
+            self.process = subprocess.Popen(_COMMAND, env=environment, **pipes)  # noqa: S603
+        process = self.process
+        if self.is_over:  # looked at after the process is known, as `stop` looks for the process after it says so
+            return
         with contextlib.suppress(OSError):  # where the process is gone, the first row does not come
             batch = cloudpickle.dumps(runs)
             process.stdin.write(len(batch).to_bytes(8, "big") + batch)
             process.stdin.flush()
             process.stdout.readline()  # it has the batch: time counts from here
         for place, run in enumerate(runs):
-            clock, started = threading.Timer(self.limit or 0, process.kill), time.monotonic()
-            if self.limit is not None:
-                clock.start()
+            clock, started = threading.Timer(self.limit, process.kill), time.monotonic()
+            clock.start()
             line = process.stdout.readline()
             clock.cancel()
-            if not line.endswith(b"\n"):
-                if runs[place + 1 :]:
-                    self.waiting.appendleft(runs[place + 1 :])
-                self.rows.put(self._loss(run, time.monotonic() - started, self._end()))
-                return
-            self.rows.put(json.loads(line))
+            if line.endswith(b"\n"):
+                self.rows.put(json.loads(line))
+                continue
+            seconds, code, status = time.monotonic() - started, self._end(), "failed"
+            reason = f"the worker process ended with exit code {code}"
+            if seconds >= self.limit:
+                status, reason = "timeout", f"longer than {self.limit:g} s"
+            elif code < 0:
+                reason = "the worker process was killed, perhaps for want of memory"
+            if runs[place + 1 :]:
+                self.waiting.appendleft(runs[place + 1 :])
+            self.rows.put(run.row(status, reason=reason, seconds=seconds))
+            return
 
     def _end(self) -> int:
         """End the process and return its exit code; only this thread closes the pipes it reads from."""
-        with self.lock:
-            process, self.process = self.process, None
+        process, self.process = self.process, None
         if process is None:
             return 0
         process.kill()
@@ -112,12 +115,6 @@ class _Worker(threading.Thread):
             with contextlib.suppress(OSError):
                 pipe.close()
         return int(process.wait())
-
-    def _loss(self, run: Run, seconds: float, code: int) -> Row:
-        if self.limit is not None and seconds >= self.limit:
-            return run.row("timeout", reason=f"longer than {self.limit:g} s", seconds=seconds)
-        words = "was killed, perhaps for want of memory" if code < 0 else f"ended with exit code {code}"
-        return run.row("failed", reason=f"the worker process {words}", seconds=seconds)
 
 
 def serve() -> None:
