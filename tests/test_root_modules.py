@@ -75,7 +75,7 @@ def test_texts_become_checked_values() -> None:
     ("wrong", "words"),
     [
         ({"width": 0}, "width must lie between 1 and inf, got 0"),
-        ({"width": True}, r"width must be int, got True \(bool\)"),
+        ({"width": True}, "width must be int, got True"),
         ({"rate": float("nan")}, "rate must lie between 0 and 1, got nan"),
         ({"kind": "odd"}, "kind must be one of plain, fancy, got 'odd'"),
         ({"exact": 1}, "exact must be bool"),
@@ -89,7 +89,7 @@ def test_values_out_of_their_rule_are_refused(wrong: dict[str, object], words: s
 def test_parameters_are_listed_with_default_and_help() -> None:
     found = parameters(Settings)
     assert list(found) == ["width", "rate", "kind", "exact", "limit"]
-    assert (found["limit"].kind_name, found["rate"].default, found["kind"].rule.help) == ("float | None", 0.5, "form")
+    assert (found["limit"].kind_name, found["rate"].default, found["kind"].help) == ("float | None", 0.5, "form")
     check_parameters(Settings(rate=1, limit=2))  # whole numbers are floats, too
 
 

@@ -37,21 +37,16 @@ class DataNotFoundError(QuietgraphError):
 
 
 class UnknownNameError(QuietgraphError, KeyError):
-    """A name that is not in a registry; the message offers the nearest one.
-
-    `where` is the place of a file that has the name.
-    """
+    """A name that is not in a registry; the message offers the nearest one, and says `where` in a file it stands."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str = "") -> None:
         names = sorted(known)
         nearest = nearest_name(name, names)
         hint = f"Did you mean '{nearest}'?" if nearest else f"Known: {', '.join(names)}."
-        place = f"{where}: " if where else ""
-        self.sentence = f"{place}there is no {kind} '{name}'. {hint}"
-        super().__init__(self.sentence)
+        super().__init__(f"{where}{': ' if where else ''}there is no {kind} '{name}'. {hint}")
 
     def __str__(self) -> str:  # KeyError would show the quoted repr
-        return self.sentence
+        return str(self.args[0])
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:

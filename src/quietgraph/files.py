@@ -1,7 +1,6 @@
 """Files and folders that are replaced in one step: the old one or the new one, never a part."""
 
 import os
-import shutil
 import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from quietgraph.errors import UnwritablePathError
 def write_file(target: str | Path, content: str | bytes) -> None:
     """Write a file in one step; text is UTF-8 and keeps its line ends."""
     target = Path(target)
-    with _explained(target), _hidden_folder(target) as scratch:
+    with _beside(target) as scratch:
         if target.is_dir():
             raise UnwritablePathError(f"{target} is a folder. Name a file.")
         new = scratch / "new"
@@ -34,7 +33,7 @@ def write_folder(
         earlier: Name in the new folder under which the replaced one is kept; removed without it.
     """
     target = Path(target)
-    with _explained(target), _hidden_folder(target) as scratch:
+    with _beside(target) as scratch:
         found = {path.name for path in target.iterdir()} if target.exists() else set()  # of a file it is an error
         other = sorted(found - {*known} if known and marker in found else found if marker not in found else ())
         if other:
@@ -54,21 +53,13 @@ def write_folder(
 
 
 @contextmanager
-def _hidden_folder(target: Path) -> Iterator[Path]:
-    """Give a hidden folder beside a path, on the same disk; it is removed after the block."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=".quietgraph-", dir=target.parent))
+def _beside(target: Path) -> Iterator[Path]:
+    """Give a hidden folder beside a path, on the same disk, for the time of the block."""
     try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _explained(target: Path) -> Iterator[None]:
-    try:
-        yield
+        target.parent.mkdir(parents=True, exist_ok=True)
+        hidden = tempfile.TemporaryDirectory(prefix=".quietgraph-", dir=target.parent, ignore_cleanup_errors=True)
+        with hidden as folder:
+            yield Path(folder)
     except OSError as error:
-        raise UnwritablePathError(
-            f"{target} cannot be written: {error.strerror or error}. Choose another place."
-        ) from error
+        reason = error.strerror or error
+        raise UnwritablePathError(f"{target} cannot be written: {reason}. Choose another place.") from error

@@ -1,11 +1,11 @@
 """Declared parameters: one line gives default, range, help and command-line parsing."""
 
-import dataclasses
 import math
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
+from math import inf
 from typing import Any, TypeAlias, TypeVar
 
 from quietgraph.errors import InvalidParameterError, UnknownNameError
@@ -16,23 +16,16 @@ ParameterValue: TypeAlias = bool | int | float | str | None
 
 
 @dataclass(frozen=True)
-class Rule:
-    """What a parameter means and which values it takes."""
-
-    help: str
-    low: float | None = None
-    high: float | None = None
-    choices: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True)
 class Parameter:
     """One parameter of a method as tools see it."""
 
     name: str
     kind: type | types.UnionType
     default: Any
-    rule: Rule
+    help: str
+    low: float
+    high: float
+    choices: tuple[str, ...]
 
     @property
     def kind_name(self) -> str:
@@ -42,19 +35,14 @@ class Parameter:
     def check(self, value: object) -> None:
         """Raise where a value has the wrong type or lies outside the range."""
         allowed = typing.get_args(self.kind) or (self.kind,)
-        whole = float in allowed and type(value) is int
         if value is None and type(None) in allowed:
             return
-        if type(value) not in allowed and not whole:
-            raise InvalidParameterError(
-                f"{self.name} must be {self.kind_name}, got {value!r} ({type(value).__name__})."
-            )
-        rule = self.rule
-        if rule.choices is not None and value not in rule.choices:
-            raise InvalidParameterError(f"{self.name} must be one of {', '.join(rule.choices)}, got {value!r}.")
-        low, high = -math.inf if rule.low is None else rule.low, math.inf if rule.high is None else rule.high
-        if isinstance(value, int | float) and not (math.isfinite(value) and low <= value <= high):
-            raise InvalidParameterError(f"{self.name} must lie between {low:g} and {high:g}, got {value!r}.")
+        if type(value) not in allowed and not (float in allowed and type(value) is int):
+            raise InvalidParameterError(f"{self.name} must be {self.kind_name}, got {value!r}.")
+        if self.choices and value not in self.choices:
+            raise InvalidParameterError(f"{self.name} must be one of {', '.join(self.choices)}, got {value!r}.")
+        if isinstance(value, int | float) and not (math.isfinite(value) and self.low <= value <= self.high):
+            raise InvalidParameterError(f"{self.name} must lie between {self.low:g} and {self.high:g}, got {value!r}.")
 
     def parse(self, text: str) -> ParameterValue:
         """Return the value that a text of the command line means."""
@@ -72,25 +60,18 @@ class Parameter:
         raise InvalidParameterError(f"{self.name} must be {self.kind_name}, got '{text}'.")
 
 
-def param(
-    default: _Value,
-    help: str,  # noqa: A002
-    *,
-    low: float | None = None,
-    high: float | None = None,
-    choices: tuple[str, ...] | None = None,
-) -> _Value:
+def param(default: _Value, help: str, *, low: float = -inf, high: float = inf, choices: tuple[str, ...] = ()) -> _Value:  # noqa: A002
     """Declare a dataclass field that is a checked parameter."""
-    return dataclasses.field(default=default, metadata={_KEY: Rule(help, low, high, choices)})
+    return field(default=default, metadata={_KEY: (help, low, high, choices)})
 
 
 def parameters(owner: type) -> dict[str, Parameter]:
     """Return the declared parameters of a dataclass, by name, in order of declaration."""
     kinds = typing.get_type_hints(owner)
     return {
-        field.name: Parameter(field.name, kinds[field.name], field.default, field.metadata[_KEY])
-        for field in dataclasses.fields(owner)
-        if _KEY in field.metadata
+        one.name: Parameter(one.name, kinds[one.name], one.default, *one.metadata[_KEY])
+        for one in fields(owner)
+        if _KEY in one.metadata
     }
 
 

@@ -6,26 +6,10 @@ with progress("fitting gcn") as show:
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-
-class Reached(Protocol):
-    """How far a part of the work is: an epoch of a training is one."""
-
-    @property
-    def what(self) -> str:
-        """Name of the part."""
-
-    @property
-    def number(self) -> int:
-        """Steps that are done."""
-
-    @property
-    def total(self) -> int:
-        """Steps in all."""
 
 
 class Step(NamedTuple):
@@ -37,14 +21,14 @@ class Step(NamedTuple):
 
 
 @contextmanager
-def progress(what: str) -> Iterator[Callable[[Reached], None]]:
-    """Show a bar for the work inside the block; it gives a function that takes every epoch or step."""
+def progress(what: str) -> Iterator[Callable[[Any], None]]:
+    """Show a bar for the work inside the block; it gives a function that takes every `Epoch` or `Step`."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
         bar = bars.add_task(what, total=None)  # moves without an end until the first step
 
-        def show(reached: Reached) -> None:
+        def show(reached: Any) -> None:
             words = what if reached.what == what else f"{what}: {reached.what}"
             bars.update(bar, description=words, completed=reached.number, total=reached.total)
 

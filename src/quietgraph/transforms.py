@@ -53,10 +53,8 @@ class FlagSuspects(BaseTransform):
         """Return the data with their suspects marked."""
         model, same = _fitted_on(self.model, data)
         if not same:
-            raise InvalidParameterError(
-                "FlagSuspects needs a model that is fitted on these data, got one of another graph. "
-                "Give a model that is not fitted."
-            )
+            problem = "FlagSuspects needs a model that is fitted on these data, got one of another graph."
+            raise InvalidParameterError(f"{problem} Give a model that is not fitted.")
         found = assess(model)
         data.suspect_mask, data.p_wrong = torch.from_numpy(found.is_suspect), torch.from_numpy(found.p_wrong).float()
         suggested = found.corrected()[found.is_suspect].astype(int)

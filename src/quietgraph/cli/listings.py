@@ -60,7 +60,7 @@ def _method_facts(name: str) -> dict[str, Any]:
 
     method = METHODS[name]
     rows = [
-        {"name": one.name, "type": one.kind_name, "default": one.default, "help": one.rule.help}
+        {"name": one.name, "type": one.kind_name, "default": one.default, "help": one.help}
         for one in parameters(method).values()
     ]
     return {

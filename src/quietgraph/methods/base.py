@@ -23,19 +23,7 @@ from quietgraph.errors import InvalidGraphError, InvalidLabelsError, InvalidPara
 from quietgraph.graph import Graph
 from quietgraph.params import check_parameters, param
 from quietgraph.rng import LARGEST_SEED, isolated_stream
-from quietgraph.types import (
-    UNKNOWN,
-    AnyArray,
-    Embeddings,
-    Float32Array,
-    FloatArray,
-    Labels,
-    Mask,
-    MaskLike,
-    Scalar,
-    Scores,
-    ValuesLike,
-)
+from quietgraph.types import UNKNOWN, AnyArray, Embeddings, FloatArray, Labels, Mask, MaskLike, Scores, ValuesLike
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +52,7 @@ class Observed:
             train = (codes != UNKNOWN) & ~validation
         return replace(self, codes=codes, train=train, validation=validation)
 
-    def cost(self, scores: Scores) -> Scalar:
+    def cost(self, scores: Scores) -> Tensor:
         """Return the mean cross-entropy of the training labels, each counted by its weight."""
         if self.weights is None:
             return F.cross_entropy(scores[self.train], self.codes[self.train])
@@ -87,9 +75,7 @@ class Observed:
         return self._each(lambda one: one[nodes])
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> "Observed":
-        names = ("codes", "train", "validation", "weights", "verified")
-        given: dict[str, Any] = {name: getattr(self, name) for name in names}
-        changed: dict[str, Any] = {name: None if one is None else change(one) for name, one in given.items()}
+        changed: dict[str, Any] = {name: change(one) for name, one in vars(self).items() if isinstance(one, Tensor)}
         return replace(self, **changed)
 
 
@@ -173,7 +159,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Return probabilities [nodes, classes], columns in the order of `classes_`; `assess` has calibrated ones."""
         return self._answer(graph, tables)[0].double().softmax(dim=1).numpy()
 
-    def embed(self, graph: DataLike | None = None, **tables: Any) -> Float32Array:
+    def embed(self, graph: DataLike | None = None, **tables: Any) -> AnyArray:
         """Return embeddings of all nodes [nodes, dim]."""
         return self._answer(graph, tables)[1].numpy()
 
@@ -221,23 +207,17 @@ class NodeClassifier(ClassifierMixin, BaseEstimator, ABC):
         check_is_fitted(self, "fitted_")
         if graph is None and not tables:
             return self._verified_scores(), self.fitted_.embeddings
-        if self.fitted_.network is None:
+        network, wanted = self.fitted_.network, self.data_.graph.num_features
+        if network is None:
             raise NotInductiveError(f"{type(self).__name__} answers for the graph of fit alone. Fit the grown graph.")
-        found = self._encoded(graph, tables)
-        if found.num_features != self.data_.graph.num_features:
-            raise InvalidGraphError(
-                f"the graph must have the {self.data_.graph.num_features} features of fit, got {found.num_features}."
-            )
-        network, here = self.fitted_.network, self.fitted_.scores  # it stays on the device of fit
-        device = next(itertools.chain(network.parameters(), network.buffers()), here).device
-        scores, embeddings = network(found.to(device))
-        return scores.cpu(), embeddings.cpu()
-
-    def _encoded(self, graph: DataLike | None, tables: dict[str, Any]) -> Graph:
-        """Return the graph to answer for; own tables are encoded with the columns of fit."""
         from quietgraph.data.load import load_like
 
-        return load_like(self.data_.source, graph, tables)
+        found = load_like(self.data_.source, graph, tables)  # own tables are encoded with the columns of fit
+        if found.num_features != wanted:
+            raise InvalidGraphError(f"the graph must have the {wanted} features of fit, got {found.num_features}.")
+        state = itertools.chain(network.parameters(), network.buffers())  # on the device of fit
+        scores, embeddings = network(found.to(next(state, self.fitted_.scores).device))
+        return scores.cpu(), embeddings.cpu()
 
     def _verified_scores(self) -> Scores:
         """Return the scores of fit; a verified label is certain."""
@@ -267,7 +247,6 @@ def find_device(name: str) -> torch.device:
         device = torch.device(name)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
-        raise InvalidParameterError(
-            f"device must be one that this machine has, got '{name}'. Use cpu or auto."
-        ) from error
+        message = f"device must be one that this machine has, got '{name}'. Use cpu or auto."
+        raise InvalidParameterError(message) from error
     return device

@@ -53,8 +53,10 @@ class ConvolutionClassifier(NodeClassifier):
 
     def _fit(self, graph: Graph, observed: Observed) -> Fitted:
         network = self._network(graph.num_features, observed.num_classes).to(graph.device)
-        schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay)
-        return fit_network(network, self._losses(network, graph, observed), schedule, graph, observed)
+        return fit_network(network, self._losses(network, graph, observed), self._schedule(), graph, observed)
+
+    def _schedule(self) -> Schedule:
+        return Schedule(self.epochs, self.learning_rate, self.weight_decay)
 
 
 @final

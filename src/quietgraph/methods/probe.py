@@ -1,7 +1,6 @@
 """The probe that methods with a label-free first stage share: a classifier on fixed embeddings."""
 
 from collections.abc import Callable
-from typing import Final
 
 import torch
 import torch.nn.functional as F
@@ -17,22 +16,17 @@ from quietgraph.params import param
 from quietgraph.rng import isolated_stream
 from quietgraph.types import Embeddings, Scores
 
-_LINEAR: Final[dict[str, Callable[..., LinearFit]]] = {
+_LINEAR: dict[str, Callable[..., LinearFit]] = {
     "inductive": fit_logistic,
     "transductive": fit_descent,
     "ridge": fit_ridge,
 }
-PROBES: Final = (*_LINEAR, "gcn")
 
 
-def probe_param(default: str = "inductive") -> str:
-    """Declare which of `PROBES` classifies the embeddings."""
-    return param(
-        default,
-        "what classifies the embeddings: logistic regression (inductive), the paper's gradient descent (transductive), "
-        "ridge regression, or a two-layer GCN",
-        choices=PROBES,
-    )
+def probe_param() -> str:
+    """Declare what classifies the embeddings."""
+    kinds = "logistic regression (inductive), the paper's gradient descent (transductive), ridge regression"
+    return param("inductive", f"what classifies the embeddings: {kinds}, or a two-layer GCN", choices=(*_LINEAR, "gcn"))
 
 
 class Probe(nn.Module):
@@ -77,15 +71,7 @@ class ProbedEncoder(nn.Module):
 
 
 def fit_probe(kind: str, embeddings: Embeddings, graph: Graph, observed: Observed, *, seed: int) -> Probe:
-    """Return one of `PROBES` fitted to embeddings; choices by the (noisy) validation labels.
-
-    Args:
-        kind: One of `PROBES`.
-        embeddings: Held constant [nodes, dim].
-        graph: Whose edges a GCN reads.
-        observed: Labels to learn from and to choose by.
-        seed: Of the GCN's first weights and dropout.
-    """
+    """Return a probe fitted to embeddings; choices by the (noisy) validation labels, edges and seed for a GCN alone."""
     with isolated_stream(seed, "probe"):
         probe = Probe(kind, embeddings.shape[1], observed.num_classes).to(embeddings.device)
         if kind == "gcn":
@@ -116,12 +102,7 @@ def fit_on_embeddings(
 ) -> Fitted:
     """Return what a trained encoder and a probe fitted to its embeddings answer; other labels refit the probe alone.
 
-    Args:
-        network: With the trained encoder; its probe is replaced by the fitted one.
-        graph: Of fit.
-        observed: Labels to learn from and to choose by.
-        seed: Of the probe.
-        history: Of the encoder's training.
+    The probe of `network` is replaced by the fitted one; `history` is that of the encoder's training.
     """
     encoder, kind = network.encoder.eval(), network.probe.kind
     with torch.no_grad():

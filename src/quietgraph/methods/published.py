@@ -23,22 +23,11 @@ def citation(method: type[NodeClassifier]) -> str:
     return str(published().get(method_name(method), {}).get("citation", ""))
 
 
-def published_settings(method: type[NodeClassifier], dataset: str) -> dict[str, ParameterValue]:
-    """Return the parameters that were published for a dataset; none where nothing was."""
+def for_dataset(method: type[_Method], dataset: str, **values: ParameterValue) -> _Method:
+    """Return the estimator with the settings published for a dataset, else its defaults, and these values."""
     known = published().get(method_name(method), {}).get("settings", [])
     known = published()[known]["settings"] if isinstance(known, str) else known  # those of another method
     found = next((dict(one) for one in known if dataset in one["datasets"]), {})
     found.pop("datasets", None)
-    return parse_assignments(method, {name: str(value) for name, value in found.items()})
-
-
-def for_dataset(method: type[_Method], dataset: str, **values: ParameterValue) -> _Method:
-    """Return the estimator with the settings published for a dataset, its defaults without any.
-
-    Args:
-        method: Class of the estimator.
-        dataset: Its name, as `quietgraph.load` takes it.
-        values: Parameters that are set otherwise.
-    """
-    settings: dict[str, Any] = {**published_settings(method, dataset), **values}
-    return method(**settings)
+    settings: dict[str, Any] = parse_assignments(method, {name: str(value) for name, value in found.items()})
+    return method(**{**settings, **values})

@@ -54,10 +54,7 @@ class Methods(Mapping[str, type[NodeClassifier]]):
         return iter({**_OURS, **self._registered})
 
     def __len__(self) -> int:
-        return len({**_OURS, **self._registered})
-
-    def __contains__(self, name: object) -> bool:
-        return name in _OURS or name in self._registered
+        return len(list(iter(self)))
 
 
 METHODS: Final = Methods()
@@ -66,7 +63,7 @@ METHODS: Final = Methods()
 def register(method: _Registered, *, name: str | None = None) -> _Registered:
     """Register a method of your own by name: command line, benchmark and storage then know it."""
     name = name or _name_of_class(method)
-    if name in METHODS and METHODS[name] is not method and name in _OURS:
+    if name in _OURS:
         raise InvalidParameterError(f"the method name '{name}' is taken. Register under another name.")
     METHODS._registered[name] = method
     return method

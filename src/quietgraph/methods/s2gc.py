@@ -1,8 +1,6 @@
 """S2GC: a linear classifier on features averaged over many steps of propagation."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import final
 
 import torch
@@ -23,19 +21,15 @@ _COLUMNS, _ENTRIES = 512, 2**25  # of a block of dense columns: sparse features 
 class S2GCNetwork(nn.Module):
     """Z W + b on filtered features Z, which are the embeddings; or a perceptron of one hidden layer on them."""
 
-    def __init__(
-        self, sizes: tuple[int, int, int], *, dropout: float, filtering: Callable[[Graph], Embeddings]
-    ) -> None:
-        """Args: features, hidden units (0 for no hidden layer) and classes; dropout; what filters a graph."""
+    def __init__(self, features: int, classes: int, method: "S2GC") -> None:
         super().__init__()
-        features, hidden, classes = sizes
-        layers = [nn.Linear(features, hidden), nn.ReLU(), nn.Dropout(dropout)] if hidden else []
-        self.head = nn.Sequential(*layers, nn.Linear(hidden or features, classes))
-        self.filtering = filtering
+        hidden, options = method.hidden, (method.feature_norm, method.steps, method.self_weight)
+        layers = [nn.Linear(features, hidden), nn.ReLU(), nn.Dropout(method.dropout)] if hidden else []
+        self.head, self.options = nn.Sequential(*layers, nn.Linear(hidden or features, classes)), options
 
     def forward(self, graph: Graph) -> tuple[Scores, Embeddings]:
         """Return scores and filtered features of every node [nodes, classes], [nodes, features]."""
-        filtered = self.filtering(graph)
+        filtered = low_pass(graph, *self.options)
         return self.head(filtered), filtered
 
 
@@ -59,11 +53,10 @@ class S2GC(NodeClassifier):
     weight_decay: float | None = param(1e-5, "weight decay of Adam; None: of 1e-6 ... 1e-3 by validation", low=0)
 
     def _network(self, features: int, classes: int) -> S2GCNetwork:
-        filtering = partial(low_pass, norm=self.feature_norm, steps=self.steps, self_weight=self.self_weight)
-        return S2GCNetwork((features, self.hidden, classes), dropout=self.dropout, filtering=filtering)
+        return S2GCNetwork(features, classes, self)
 
     def _fit(self, graph: Graph, observed: Observed) -> Fitted:
-        filtered = low_pass(graph, norm=self.feature_norm, steps=self.steps, self_weight=self.self_weight)
+        filtered = low_pass(graph, self.feature_norm, self.steps, self.self_weight)
         decays = _DECAYS if self.weight_decay is None else (self.weight_decay,)
         fits = [self._train(filtered, observed, decay) for decay in decays]
         best = max(range(len(fits)), key=lambda place: max(record["score"] for record in fits[place][1]))
@@ -86,7 +79,7 @@ class S2GC(NodeClassifier):
         return network, history
 
 
-def low_pass(graph: Graph, *, norm: str, steps: int, self_weight: float) -> Embeddings:
+def low_pass(graph: Graph, norm: str, steps: int, self_weight: float) -> Embeddings:
     """Return self_weight X + (1 - self_weight) / steps (A X + ... + A^steps X) [nodes, features].
 
     A is the normalised adjacency with self-loops, X the features with rows of unit norm.

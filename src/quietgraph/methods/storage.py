@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from safetensors import SafetensorError
 from safetensors.numpy import save_file
 from safetensors.torch import load_file
-from torch import Tensor, nn
+from torch import Tensor
 
 from quietgraph.data.data import Data
 from quietgraph.data.load import Source
@@ -73,36 +73,28 @@ def save_model(model: NodeClassifier, folder: str | Path) -> Path:
 
 
 def load_model(folder: str | Path, *, method: type[NodeClassifier] | None = None) -> NodeClassifier:
-    """Return the model that `save` wrote, ready to predict.
-
-    Args:
-        folder: Written by `save` or `quietgraph fit`.
-        method: Class of the model, needed where it is not registered.
-    """
+    """Return the model that `save` or `quietgraph fit` wrote; a class that is not registered has to be named."""
     try:
         facts = _Model.model_validate_json((Path(folder) / _FACTS).read_bytes())
         if _digest(Path(folder) / _TENSORS) != facts.digest:
             raise ValueError(f"{_TENSORS} has changed since it was written")  # noqa: TRY301
         if method is None and facts.method not in METHODS:
-            raise UnreadableFileError(
-                f"{folder} holds a model of {facts.method}, which is not registered. "
-                "Name its class: load_model(folder, method=...), or register it first."
-            )
+            way_out = "Name its class: load_model(folder, method=...), or register it first."
+            raise UnreadableFileError(f"{folder} holds a model of {facts.method}, which is not registered. {way_out}")
         build: Any = method or METHODS[facts.method]
         return _restored(build(**facts.parameters), facts, load_file(Path(folder) / _TENSORS))
     except QuietgraphError:
         raise
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         reason = f"{_FACTS} is damaged" if isinstance(error, ValidationError) else str(error).splitlines()[0]
-        raise UnreadableFileError(
-            f"{folder} holds no model that can be read: {reason}. "
-            "Name a folder written by save or fit, or fit the model again."
-        ) from error
+        way_out = "Name a folder written by save or fit, or fit the model again."
+        raise UnreadableFileError(f"{folder} holds no model that can be read: {reason}. {way_out}") from error
 
 
 def _restored(model: NodeClassifier, facts: _Model, tensors: dict[str, Tensor]) -> NodeClassifier:
     nodes, classes = tensors["scores"].shape
-    network = _network(model, facts, classes) if facts.is_inductive else None
+    build: Any = model._network
+    network = build(facts.num_features, classes, **facts.sizes) if facts.is_inductive else None
     if network is not None:
         state = {name.removeprefix(_NETWORK): one for name, one in tensors.items() if name.startswith(_NETWORK)}
         network.load_state_dict(state)
@@ -112,20 +104,12 @@ def _restored(model: NodeClassifier, facts: _Model, tensors: dict[str, Tensor]) 
     model.classes_ = np.asarray(facts.classes)
     model.fitted_ = Fitted(tensors["scores"], tensors["embeddings"], network, history=facts.history, notes=facts.notes)
     # A saved model keeps no features and no edges, only how many there are.
-    pointer, nothing = torch.zeros(nodes + 1, dtype=torch.int32), torch.zeros(0, dtype=torch.int32)
-    features, adjacency = (
-        CSR(pointer, nothing, torch.zeros(0), (nodes, width)) for width in (facts.num_features, nodes)
-    )
+    empty = (torch.zeros(nodes + 1, dtype=torch.int32), torch.zeros(0, dtype=torch.int32), torch.zeros(0))
+    features, adjacency = CSR(*empty, (nodes, facts.num_features)), CSR(*empty, (nodes, nodes))
     split = Split(labels["train"], labels["validation"], no_node(labels["train"]))
     source = None if facts.columns is None else Source.of_columns(facts.columns)
     model.data_ = Data("model", Graph(features, adjacency), labels["codes"], model.classes_, split, source=source)
     return model
-
-
-def _network(model: NodeClassifier, facts: _Model, classes: int) -> nn.Module:
-    build: Any = model._network
-    network: nn.Module = build(facts.num_features, classes, **facts.sizes)
-    return network
 
 
 def _digest(path: Path) -> str:

@@ -1,6 +1,6 @@
 """UnionNET: labels weighed and corrected by what similar nodes nearby are taken for."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import scipy.sparse
@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from quietgraph.embed.sparse import entry_products, multiply
-from quietgraph.embed.train import Losses
+from quietgraph.embed.train import Losses, Schedule
 from quietgraph.graph import CSR, Graph
 from quietgraph.methods.base import Observed
 from quietgraph.methods.gcn import ConvolutionClassifier, GCNNetwork
@@ -38,6 +38,10 @@ class UnionNET(ConvolutionClassifier):
     observed_weight: float = param(0.5, "weight of observed against corrected labels (alpha)", low=0, high=1)
     prior_weight: float = param(1.0, "weight of the class frequencies (beta)", low=0)
     warm_up: int = param(50, "epochs of plain cross-entropy", low=0)
+    patience: int | None = param(None, "epochs without better validation before stopping", low=1)
+
+    def _schedule(self) -> Schedule:
+        return replace(super()._schedule(), patience=self.patience)
 
     def _losses(self, network: GCNNetwork, graph: Graph, observed: Observed) -> Losses:
         taught, targets = observed.train, observed.codes[observed.train]
@@ -93,13 +97,8 @@ def count_visits(adjacency: CSR, starts: Tensor, *, walks: int, length: int, dra
 def support_votes(supports: CSR, hidden: Embeddings, classes: Tensor, observed: Observed) -> Tensor:
     """Return what each training node's support takes it for: sum_j softmax_j(cos(h_i, h_j)) class_j.
 
-    A node without support, or with a verified label, has the vote of its own label.
-
-    Args:
-        supports: Row i names the supporters of the i-th training node [training nodes, nodes].
-        hidden: One embedding per node [nodes, dim].
-        classes: Class of each node as one-hot rows [nodes, classes].
-        observed: Says which nodes train.
+    A node without support, or with a verified label, has the vote of its own label. Supports have one row per training
+    node; classes are one-hot rows [nodes, classes].
     """
     # Unit length: raw products grow with the width, saturate the softmax and let one node decide.
     unit = F.normalize(hidden, dim=1)

@@ -38,14 +38,10 @@ class HONGAT(AttentionClassifier):
 def similar_neighbours(graph: Graph, *, order: int, most: int) -> CSR:
     """Return, for each node, the nodes within `order` steps that are most alike by neighbours [nodes, nodes].
 
-    Two nodes are alike by the cosine of their neighbourhoods (who lies within half the order, rounded up): the number
-    they share over the geometric mean of their sizes. Kept are those at least as alike as the mean of the node's
-    candidates, at most `most`; and the node itself, alike 1. Nodes with very many neighbours are not counted as shared.
-
-    Args:
-        graph: Where the nodes are; edge weights do not count. The answer is kept with it.
-        order: Steps within which candidates lie.
-        most: Cap on the neighbours of a node, itself apart.
+    Two nodes are alike by the cosine of their neighbourhoods (who lies within half the order, rounded up; edge weights
+    do not count): the number they share over the geometric mean of their sizes. Kept are those at least as alike as the
+    mean of the node's candidates, at most `most`; and the node itself, alike 1. Nodes with very many neighbours are not
+    counted as shared. The answer is kept with the graph.
     """
     return graph.once(("similar neighbours", order, most), lambda: _similar(graph, order, most))
 

@@ -49,13 +49,7 @@ class AttentionLayer(nn.Module):
         return (outputs.mean(dim=1) if self.average else outputs.flatten(1)) + self.bias
 
     def aggregate(self, near: CSR, weights: Tensor, values: Tensor) -> Tensor:
-        """Return what each head makes of its neighbours' values [nodes, heads, dim].
-
-        Args:
-            near: Row i lists the neighbours of node i.
-            weights: Weight of each entry in each head [entries, heads].
-            values: What each node shows to each head [nodes, heads, dim].
-        """
+        """Return what each head makes of values [nodes, heads, dim] by weights of its neighbours [entries, heads]."""
         heads = zip(weights.T.contiguous(), values.transpose(0, 1).contiguous(), strict=True)
         return torch.stack([propagate_weighted(near.with_values(one), rows) for one, rows in heads], dim=1)
 
@@ -67,9 +61,8 @@ class AttentionNetwork(nn.Module):
         super().__init__()
         layer, self.neighbours = method._parts()
         widths = [features] + [method.heads * method.dim] * (method.layers - 1)
-        self.layers = nn.ModuleList(
-            layer(width, method.dim, heads=method.heads, dropout=method.dropout) for width in widths[:-1]
-        )
+        hidden = (layer(width, method.dim, heads=method.heads, dropout=method.dropout) for width in widths[:-1])
+        self.layers = nn.ModuleList(hidden)
         self.norms = nn.ModuleList(nn.BatchNorm1d(width) for width in widths[1:] if method.deep)
         self.last = layer(widths[-1], classes, heads=method.output_heads, dropout=method.dropout, average=True)
         self.norm = method.feature_norm
@@ -115,14 +108,13 @@ class AttentionClassifier(NodeClassifier):
         network = self._network(graph.num_features, observed.num_classes).to(graph.device)
         trained = dict(network.named_parameters())
         filters = [trained.pop(name) for name in list(trained) if name.endswith("power_weight")]
-        fitted = fit_network(
-            network,
-            lambda _: {"loss": observed.cost(network(graph)[0])},
-            Schedule(self.epochs, self.learning_rate, self.weight_decay, self.patience),
-            graph,
-            observed,
-            parameters=[{"params": list(trained.values())}, {"params": filters, "weight_decay": 0.0}],
-        )
+        groups: list[dict[str, Any]] = [{"params": list(trained.values())}, {"params": filters, "weight_decay": 0.0}]
+
+        def losses(_: int) -> dict[str, Tensor]:
+            return {"loss": observed.cost(network(graph)[0])}
+
+        schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay, self.patience)
+        fitted = fit_network(network, losses, schedule, graph, observed, parameters=groups)
         notes = {f"wk_{layer}": float(weights.detach().mean()) for layer, weights in enumerate(filters, start=1)}
         notes["neighbours"] = network.neighbours(graph).num_entries / graph.num_nodes - 1
         return replace(fitted, notes=notes)

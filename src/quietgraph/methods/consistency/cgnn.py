@@ -62,13 +62,7 @@ def cleaned_labels(observed: Observed, scores: Scores, near: CSR, *, above: floa
 
     Neighbours vote with their training label where they have one, else with their predicted class. The vote counts
     where more than a fraction `above` of the neighbours have predictions whose cosine with the node's own is larger
-    than `above`. A verified label stays.
-
-    Args:
-        observed: The labels.
-        scores: What the model says now [nodes, classes].
-        near: Row k holds the neighbours of the k-th training node.
-        above: Threshold of similarity, and of the fraction of like neighbours.
+    than `above`. A verified label stays. Row k of `near` holds the neighbours of the k-th training node.
     """
     labels = observed.codes[observed.train]
     votes = multiply(near, known_or_predicted(observed, scores))

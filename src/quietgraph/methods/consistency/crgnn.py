@@ -65,12 +65,7 @@ def neighbour_gain(spaces: list[Embeddings], nodes: Tensor, near: CSR, *, temper
 
     With s(a, b) = exp(a . b / temperature), the mean over nodes i and both directions of
     log [s(u_i, v_i) + sum_{j in N(i)} (s(u_i, u_j) + s(u_i, v_j))] / (2 |N(i)| + 1) - log s(u_i, v_i).
-
-    Args:
-        spaces: Unit rows of the two views [nodes of the graph, dim].
-        nodes: Nodes i.
-        near: Row k holds the neighbours of nodes[k].
-        temperature: Smaller is sharper; above 0.
+    Spaces are unit rows of the two views [nodes of the graph, dim]; row k of `near` holds the neighbours of nodes[k].
     """
     gains = []
     for here, there in (spaces, spaces[::-1]):

@@ -72,14 +72,7 @@ class LinkedGraph:
 
     @classmethod
     def of(cls, graph: Graph, one_way: Tensor, mutual: Tensor, *, threshold: float) -> "LinkedGraph":
-        """Return the graph with candidates as `new_pairs` gives them.
-
-        Args:
-            graph: The graph as given.
-            one_way: Receiving and sending node of candidates that lead one way [2, pairs].
-            mutual: Both nodes of candidates that lead both ways [2, pairs].
-            threshold: Weight below which a candidate is no link.
-        """
+        """Return the graph with candidates as `new_pairs` gives them: receiver and sender, or both ways [2, pairs]."""
         size, nodes = graph.num_nodes, torch.arange(graph.num_nodes, device=graph.device)
         pairs = torch.cat([mutual, one_way], dim=1)
         place = torch.argsort(pairs[0] * size + pairs[1])
@@ -111,12 +104,7 @@ def reconstruction_loss(embeddings: Embeddings, edges: CSR, *, negatives: int) -
 
     nodes / (P + M) (sum over the P edges of (z_i . z_j - 1)^2 + M times the mean over all other pairs of
     (z_i . z_j)^2), where M = negatives nodes / 2: the expectation of the published loss, which draws M pairs, without
-    the draw, since all squared products sum to |Z^T Z|^2.
-
-    Args:
-        embeddings: One row per node [nodes, dim].
-        edges: Each edge once, smaller index first.
-        negatives: Weight of other pairs, per node and end.
+    the draw, since all squared products sum to |Z^T Z|^2. `edges` are as `upper_edges` gives them.
     """
     nodes, num_edges, drawn = len(embeddings), edges.num_entries, negatives * len(embeddings) / 2
     on_edges = entry_products(edges, embeddings, embeddings)
@@ -133,13 +121,9 @@ def upper_edges(graph: Graph) -> CSR:
 
 
 def nearest(rows: Features, queries: Tensor, targets: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return pairs of each query and the `count` targets (or all, if fewer) with the largest product of rows.
+    """Return pairs of each query and the `count` targets (fewer, beyond `MOST_PAIRS`) with the largest product of rows.
 
-    Args:
-        rows: One row per node; of unit length where cosine is meant [nodes, dim].
-        queries: Node indices [queries].
-        targets: Node indices [targets].
-        count: Targets per query; no more than `MOST_PAIRS` in all.
+    Rows are those of all nodes [nodes, dim], of unit length where cosine is meant; queries and targets are nodes.
     """
     count = min(count, len(targets), max(1, MOST_PAIRS // len(queries)))
     wanted, found = _take(rows, targets), []

@@ -118,14 +118,8 @@ def judge_labels(
 
     The labels that cost the peers least are clean: all at first, at the end as many as cost less than the mean, and
     half of them at least. Of the rest, those where both peers predict one other class are corrected; the confidence
-    they need falls from 1 to 1 / classes. Labels that are neither clean nor corrected (weight 0) are uncertain.
-
-    Args:
-        first: Scores of one peer [nodes, classes].
-        second: Scores of the other [nodes, classes].
-        labels: Observed labels [nodes].
-        certain: Labels that are clean in any case [nodes].
-        progress: Fraction of the training that is done, 0 to 1.
+    they need falls from 1 to 1 / classes. Labels that are neither clean nor corrected (weight 0) are uncertain; those
+    that are certain are clean in any case. `progress` is the fraction of the training that is done.
     """
     costs = label_costs(first, second, labels)
     count = max(int((1 - 0.5 * progress) * len(labels)), int((costs < costs.mean()).sum()))
@@ -148,12 +142,7 @@ def peer_divergence(first: Scores, second: Scores) -> Scalar:
 
 
 def neighbour_divergence(weights: CSR, scores: Scores) -> Scalar:
-    """Return the sum over entries (i, j) of w_ij KL(p_j, held constant || p_i).
-
-    Args:
-        weights: What neighbour j counts for node i; rows of zeros count nothing [nodes, nodes].
-        scores: Scores of one peer [nodes, classes].
-    """
+    """Return the sum over entries (i, j) of w_ij KL(p_j, held constant || p_i) with softmax probabilities p."""
     logs = scores.log_softmax(dim=1)
     fixed = logs.detach()
     negative_entropy = (fixed.exp() * fixed).sum(dim=1, keepdim=True)
