@@ -37,7 +37,7 @@ class Show(Output):
         "table", alias="as", description="What is shown; curves and ranks also as a figure."
     )
     metric: str = Field("test_accuracy", description="What is compared.")
-    baseline: str = Field("gcn", description="What methods are compared with.")
+    baseline: str = Field("", description="What methods are compared with; gcn where it was run.")
     format: Literal["markdown", "latex", "html", "csv"] = Field("markdown", description="Form of the table.")
     out: Path | None = Field(None, description="File to write instead of the screen.")
 
@@ -83,6 +83,7 @@ def show(options: Show) -> None:
     from quietgraph.files import write_file
 
     runs = read_runs(options.store)
+    baseline = options.baseline or ("gcn" if "gcn" in set(runs["method"]) else None)
     if options.out is not None and options.as_ in {"curves", "ranks"}:
         from quietgraph import plots
         from quietgraph.cli.console import save_figure
@@ -97,10 +98,10 @@ def show(options: Show) -> None:
         save_figure(axes, options.out)
         return
     if options.as_ == "table":
-        text = to_text(runs, options.format, metric=options.metric, baseline=options.baseline)
+        text = to_text(runs, options.format, metric=options.metric, baseline=baseline)
     else:
         frames = {
-            "compare": lambda: compare(runs, options.baseline, options.metric),
+            "compare": lambda: compare(runs, baseline or "gcn", options.metric),
             "ranks": lambda: ranks(runs, options.metric).ranks.reset_index(name="rank"),
         }
         frame = frames.get(options.as_, lambda: runs)()
