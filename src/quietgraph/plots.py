@@ -29,7 +29,6 @@ _DASHES: Final = ("-", "--", "-.", ":")
 _MARKERS: Final = "os^DvPX"
 _RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _SMALLEST: Final = 1e-6  # of the largest eigenvalue; below lies rounding
-_BINS: Final = 10
 _DIRECTIONS, _ANCHORS, _FEWEST = 32, 800, 60  # of the map: leading directions, nodes that t-SNE places, too few for it
 
 
@@ -38,9 +37,9 @@ def training(history: Sequence[Mapping[str, float]], ax: Axes | None = None) -> 
     if not history:
         raise InvalidParameterError("there are no epochs to show. Choose a method that trains.")
     axes = _axes(ax)
+    losses = pd.DataFrame([*history])
     for index, name in enumerate(name for name in history[-1] if name not in {"seconds", "score"}):
-        points = [(epoch, row[name]) for epoch, row in enumerate(history) if name in row]
-        axes.plot(*zip(*points, strict=True), label=name, **_line(index))
+        axes.plot(losses[name].dropna(), label=name, **_line(index))
     return _finished(axes, "epoch", "loss")
 
 
@@ -53,27 +52,22 @@ def calibration(
     """
     axes = _axes(ax)
     axes.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=":", label="perfect calibration")
-    part = np.minimum((np.asarray(confidence) * _BINS).astype(int), _BINS - 1)
-    counts = np.bincount(part, minlength=_BINS)
-    filled = counts > 0
-
-    def mean(values: AnyArray) -> FloatArray:
-        return np.bincount(part, weights=values, minlength=_BINS)[filled] / counts[filled]
-
-    across, hits = mean(confidence), mean(right)
-    axes.plot(across, hits, label="this model", **_line(0))
+    nodes = pd.DataFrame({"across": confidence, "hits": right, "expected": expected}, dtype=float)
+    bins = nodes.groupby((10 * nodes["across"]).astype(int).clip(upper=9))
+    means, counts = bins.mean(), bins.size()
+    axes.plot(means["across"], means["hits"], label="this model", **_line(0))
     if expected is not None:
-        axes.plot(across, mean(expected), label="expected at this noise", **_line(1))
-    axes.scatter(across, hits, s=12 + 140 * counts[filled] / counts.max(), color=COLOURS[0], alpha=0.75)
+        axes.plot(means["across"], means["expected"], label="expected at this noise", **_line(1))
+    axes.scatter(means["across"], means["hits"], s=12 + 140 * counts / counts.max(), color=COLOURS[0], alpha=0.75)
     axes.set(xlim=(0, 1.05), ylim=(0, 1.08))
     return _finished(axes, "confidence", "fraction that agrees")
 
 
 def coverage(confidence: AnyArray, right: AnyArray, ax: Axes | None = None) -> Axes:
     """Draw the accuracy of the most confident predictions against their share; arguments as of `calibration`."""
-    axes, order = _axes(ax), np.argsort(-np.asarray(confidence), kind="stable")
+    axes, order = _axes(ax), np.argsort(-confidence, kind="stable")
     count = np.arange(1, len(order) + 1)
-    axes.plot(count / len(order), np.cumsum(np.asarray(right, dtype=float)[order]) / count, **_line(0))
+    axes.plot(count / len(order), np.cumsum(right[order]) / count, **_line(0))
     axes.set(xlim=(0, 1.05))
     return _finished(axes, "fraction of nodes answered", "accuracy")
 
@@ -131,7 +125,7 @@ def noise_matrix(matrix: AnyArray, classes: Sequence[object] | AnyArray, ax: Axe
     """Draw P(label | true class) [true class, label] as a heat map with the names of the classes, in percent."""
     values, names = np.asarray(matrix, dtype=float), [str(one) for one in classes]
     size = 1.6 + 0.42 * len(names)
-    axes = plt.subplots(figsize=(size + 0.6, size), layout="constrained")[1] if ax is None else ax
+    axes = _axes(ax, size + 0.6, size)
     axes.imshow(values, cmap="Blues", vmin=0, vmax=1)
     for (row, column), share in np.ndenumerate(values):
         if round(100 * share) or row == column:
@@ -161,19 +155,17 @@ def noise_curves(runs: pd.DataFrame, metric: str = "test_accuracy", ax: Axes | N
     axes = _axes(ax)
     for index, (method, part) in enumerate(points.groupby("method", sort=False)):
         curve = part.groupby("rate")[metric].agg(["mean", "std"]).fillna({"std": 0.0})
-        style: Any = {"color": COLOURS[index % len(COLOURS)], "ls": _DASHES[index // len(COLOURS) % len(_DASHES)]}
-        across, mean, std = 100 * curve.index.to_numpy(), curve["mean"].to_numpy(), curve["std"].to_numpy()
-        axes.fill_between(across, mean - std, mean + std, color=style["color"], alpha=0.1, lw=0)
-        axes.plot(across, mean, **style, lw=1.5, marker=_MARKERS[index % len(_MARKERS)], ms=5, label=str(method))
+        style, across = _line(index, _MARKERS[index % len(_MARKERS)]), 100 * curve.index.to_numpy()
+        low, high = curve["mean"] - curve["std"], curve["mean"] + curve["std"]
+        axes.fill_between(across, low, high, color=style["color"], alpha=0.1, lw=0)
+        axes.plot(across, curve["mean"], label=str(method), **style)
     axes.set(title=", ".join([str(points["dataset"].iloc[0]), *points["kind"].dropna().unique()[:1]]))
     return _finished(axes, "noise rate (%)", metric.replace("_", " "))
 
 
 def mean_ranks(ranks: "pd.Series[float]", critical_difference: float, ax: Axes | None = None) -> Axes:
     """Draw mean ranks, best on top; methods whose whiskers, half a critical difference, do not overlap differ."""
-    size = (5.4, 0.8 + 0.24 * len(ranks))
-    axes = plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
-    places = np.arange(len(ranks))
+    axes, places = _axes(ax, height=0.8 + 0.24 * len(ranks)), np.arange(len(ranks))
     axes.errorbar(ranks, places, xerr=critical_difference / 2, fmt="o", ms=4, color=COLOURS[0], ecolor=GREY, capsize=3)
     axes.set_yticks(places, [str(name) for name in ranks.index])
     axes.invert_yaxis()
@@ -184,8 +176,8 @@ def embedding(places: AnyArray, predicted: AnyArray, ax: Axes | None = None) -> 
     """Draw nodes at their places (`place_nodes`), coloured by prediction [nodes, 2], [nodes]."""
     axes = _axes(ax)
     for index, label in enumerate(sorted(set(np.asarray(predicted).tolist()))):
-        inside, colour = np.asarray(predicted) == label, COLOURS[index % len(COLOURS)]
-        axes.scatter(places[inside, 0], places[inside, 1], s=8, label=str(label), alpha=0.8, linewidths=0, color=colour)
+        colour, nodes = COLOURS[index % len(COLOURS)], places[np.asarray(predicted) == label]
+        axes.scatter(nodes[:, 0], nodes[:, 1], s=8, label=str(label), alpha=0.8, linewidths=0, color=colour)
     axes.set(xticks=[], yticks=[])
     axes.legend(frameon=False, markerscale=2)
     return axes
@@ -208,12 +200,12 @@ def place_nodes(embeddings: Float32Array, *, seed: int = 0) -> FloatArray:
         rows = PCA(min(_DIRECTIONS, *wide.shape), random_state=int(draws.integers(2**31))).fit_transform(wide)
     places = rows[:, :2]
     if len(rows) >= _FEWEST and rows[:, 0].std() > _SMALLEST:
-        anchors = np.sort(draws.choice(len(rows), size=min(_ANCHORS, len(rows)), replace=False))
-        start = (1e-4 * rows[anchors, :2] / rows[anchors, 0].std()).astype(np.float32)
-        perplexity = min(30.0, (len(anchors) - 1) / 3)
-        tsne = TSNE(perplexity=perplexity, max_iter=350, angle=0.8, init=start, random_state=int(draws.integers(2**31)))
-        placed = tsne.fit_transform(rows[anchors].astype(np.float32))
-        near = KNeighborsRegressor(n_neighbors=4, weights="distance").fit(rows[anchors], placed)
+        anchors = rows[np.sort(draws.choice(len(rows), size=min(_ANCHORS, len(rows)), replace=False))]
+        start = (1e-4 * anchors[:, :2] / anchors[:, 0].std()).astype(np.float32)
+        perplexity, state = min(30.0, (len(anchors) - 1) / 3), int(draws.integers(2**31))
+        tsne = TSNE(perplexity=perplexity, max_iter=350, angle=0.8, init=start, random_state=state)
+        placed = tsne.fit_transform(anchors.astype(np.float32))
+        near = KNeighborsRegressor(n_neighbors=4, weights="distance").fit(anchors, placed)
         places = np.asarray(near.predict(rows), dtype=np.float64)
     low, width = places.min(axis=0), np.ptp(places, axis=0)
     unit: FloatArray = np.where(width > 0, (places - low) / np.where(width > 0, width, 1), 0.5)
@@ -222,15 +214,14 @@ def place_nodes(embeddings: Float32Array, *, seed: int = 0) -> FloatArray:
 
 def to_svg(figure: Figure, *, transparent: bool = False) -> str:
     """Return a figure as an SVG document with text as text; the same figure gives the same bytes."""
-    buffer, settings = io.StringIO(), {"svg.hashsalt": "quietgraph", "svg.fonttype": "none"}
-    without: Any = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    with mpl.rc_context(settings):  # type: ignore[arg-type]
+    buffer, without = io.StringIO(), dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    with mpl.rc_context({"svg.hashsalt": "quietgraph", "svg.fonttype": "none"}):
         figure.savefig(buffer, format="svg", transparent=transparent, metadata=without)
     return buffer.getvalue()
 
 
-def _axes(ax: Axes | None) -> Axes:
-    return plt.subplots(figsize=(5.4, 3.2), layout="constrained")[1] if ax is None else ax
+def _axes(ax: Axes | None, width: float = 5.4, height: float = 3.2) -> Axes:
+    return plt.subplots(figsize=(width, height), layout="constrained")[1] if ax is None else ax
 
 
 def _finished(axes: Axes, across: str, up: str) -> Axes:
