@@ -25,8 +25,11 @@ _HOMOPHILOUS, _SIMILAR = 0.1, 0.06
 _FEWEST_EDGES, _COMPARED_EDGES = 20, 5000  # between labelled nodes, to tell; whose ends are compared
 
 
-def smooth_rows(graph: Graph, rows: Embeddings) -> Tensor:
-    """Return unit rows averaged over neighbourhoods by a personalised PageRank of ten steps [nodes, dim]."""
+def smooth_rows(graph: Graph, rows: Embeddings, *, out: Tensor | None = None) -> Tensor:
+    """Return unit rows averaged over neighbourhoods by a personalised PageRank of ten steps [nodes, dim].
+
+    `out`, where the result is written, may be `rows`.
+    """
     operator = normalised_adjacency(graph)
 
     def smooth(block: Tensor) -> Tensor:
@@ -35,7 +38,7 @@ def smooth_rows(graph: Graph, rows: Embeddings) -> Tensor:
             found = torch.add(start, propagate(operator, found), alpha=1 - _TELEPORT)
         return found
 
-    return _unit_rows(rows, smooth)
+    return _unit_rows(rows, smooth, torch.empty_like(rows) if out is None else out)
 
 
 def count_columns(graph: Graph) -> int:
@@ -59,12 +62,13 @@ def smooth_attributes(graph: Graph, columns: int) -> Tensor:
             found.add_(hop, alpha=(1 - _KEEP) / _HOPS)
         return found
 
-    return _unit_rows(own_attributes(graph, columns), smooth)
+    rows = own_attributes(graph, columns)
+    return _unit_rows(rows, smooth, torch.empty_like(rows))
 
 
-def _unit_rows(rows: Tensor, smooth: Callable[[Tensor], Tensor]) -> Tensor:
+def _unit_rows(rows: Tensor, smooth: Callable[[Tensor], Tensor], found: Tensor) -> Tensor:
     """Return smoothed rows scaled to unit length; of very many, some columns are smoothed at a time."""
-    found, width = torch.empty_like(rows), max(16, _BLOCK // len(rows))
+    width = max(16, _BLOCK // len(rows))
     for block, target in zip(rows.split(width, dim=1), found.split(width, dim=1), strict=True):
         target.copy_(smooth(block))
     return found.div_(found.norm(dim=1, keepdim=True).clamp_min_(1e-12))

@@ -45,7 +45,8 @@ class Encoder(nn.Module):
         view = View(normalised_adjacency(graph)) if view is None else view
         hidden = leaky(self._inside(graph, view).add_(self.first_bias), self.slope)
         if nodes is None:
-            return propagate(view.operator, hidden @ self.second).add_(self.second_bias)
+            hidden = hidden @ self.second  # in its place: two matrices of a large graph are held, not three
+            return propagate(view.operator, hidden).add_(self.second_bias)
         return (multiply(view.operator.take_rows(nodes), hidden) @ self.second).add_(self.second_bias)
 
     def _inside(self, graph: Graph, view: View) -> Tensor:

@@ -56,7 +56,7 @@ class Rows(nn.Module):
     def of(self, graph: Graph, embeddings: Embeddings, attributes: Tensor | None = None) -> list[Tensor]:
         """Return unit rows of the centred (and smoothed) embeddings, and of the smoothed attributes."""
         rows = centre_rows(embeddings, self.mean)
-        found = [smooth_rows(graph, rows) if self.smooth else rows]
+        found = [smooth_rows(graph, rows, out=rows) if self.smooth else rows]
         if self.columns:
             attributes = smooth_attributes(graph, self.columns) if attributes is None else attributes
             found.append(F.normalize((attributes - self.attribute_mean) @ self.directions, dim=1))
