@@ -6,6 +6,7 @@ seen the answers on node i; s_a is how often the annotator answers as it does, f
 answer tells nothing of its own. All of it follows by EM as in Dawid and Skene (1979), with p_i as each node's prior.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,17 +14,12 @@ import torch
 import torch.nn.functional as F
 from scipy.special import gammaln, log_softmax, logsumexp, softmax
 
+from quietgraph.classify import smoothing
 from quietgraph.classify.forward_logistic import fit_forward_logistic
-from quietgraph.classify.smoothing import (
-    count_columns,
-    is_heterophilous,
-    leading_directions,
-    own_attributes,
-    smooth_attributes,
-)
 from quietgraph.data.annotations import Annotations
 from quietgraph.data.data import Data
 from quietgraph.data.splits import stratified_folds
+from quietgraph.graph import Graph
 from quietgraph.rng import torch_generator
 from quietgraph.types import UNKNOWN, Embeddings, FloatArray, IntArray, Labels
 
@@ -38,86 +34,41 @@ _LEAST = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class AnswerModel:
-    """How annotators answer.
-
-    Attributes:
-        matrices: P(answer | true class) of each annotator [annotators, true class, answer].
-        copying: Share of the answers of each annotator that follow the classifier [annotators].
-        log_likelihood: Log P(answers on a node | true class), verified labels being certain [nodes, classes].
-        posterior: Of the true class [nodes, classes].
-    """
-
-    matrices: FloatArray
-    copying: FloatArray
-    log_likelihood: FloatArray
-    posterior: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
 class Consensus:
-    """What annotators and graph say together.
+    """What annotators and graph say together."""
 
-    Attributes:
-        codes: Likeliest class, the label of the data where nobody answered, -1 unknown [nodes].
-        probabilities: Of the true class, 0 without an answer [nodes, classes].
-        weights: How much each label counts: the fourth power of its probability, 1 without an answer [nodes].
-        matrices: P(answer | true class) of each annotator [annotators, true class, answer].
-        copying: Share of the answers of each annotator that follow attributes as a classifier does [annotators].
-        likelihood: P(answers on a node | true class) up to a factor, NaN without an answer [nodes, classes].
-    """
-
-    codes: Labels
-    probabilities: FloatArray
-    weights: FloatArray
-    matrices: FloatArray
-    copying: FloatArray
-    likelihood: FloatArray
+    codes: Labels  # likeliest class, the label of the data where nobody answered, -1 unknown [nodes]
+    probabilities: FloatArray  # of the true class, 0 without an answer [nodes, classes]
+    weights: FloatArray  # how much each label counts: fourth power of its probability, 1 without an answer [nodes]
+    matrices: FloatArray  # P(answer | true class) of each annotator [annotators, true class, answer]
+    copying: FloatArray  # share of the answers of each annotator that follow attributes as a classifier does
+    likelihood: FloatArray  # P(answers on a node | true class) up to a factor, NaN without an answer [nodes, classes]
 
 
 def find_consensus(data: Data, *, seed: int) -> Consensus:
-    """Return the consensus of the annotators of the data.
-
-    Args:
-        data: With annotations.
-        seed: Of the folds.
-    """
+    """Return the consensus of the annotators of the data, which has some; the seed draws folds."""
     answers = data.annotations
     if answers is None:
         raise TypeError("data without annotations have no consensus")
-    asked = np.flatnonzero(answers.answered.numpy())
-    place = np.full(answers.num_nodes, UNKNOWN)
-    place[asked] = np.arange(len(asked))
+    asked, classes = answers.answered.numpy(), len(answers.classes)
     certain = np.where(data.verified.numpy(), data.codes.numpy(), UNKNOWN)[asked]
-    about = replace(answers, nodes=place[answers.nodes], num_nodes=len(asked))
-    found = fit_answers(about, certain, _space(data)[torch.from_numpy(asked)], seed=seed)
-    codes, every = data.codes.clone(), np.zeros((len(place), len(answers.classes)))
-    codes[torch.from_numpy(asked)] = torch.from_numpy(found.posterior.argmax(axis=1))
-    every[asked] = found.posterior
-    weights = np.where(place == UNKNOWN, 1.0, every.max(axis=1)) ** 4
-    likelihood = np.full_like(every, np.nan)
-    likelihood[asked] = _scaled(found.log_likelihood)
-    return Consensus(codes, every, weights, found.matrices, found.copying, likelihood)
-
-
-def fit_answers(answers: Annotations, certain: IntArray, rows: Embeddings, *, seed: int) -> AnswerModel:
-    """Return how annotators answer.
-
-    Args:
-        answers: About some nodes, all of which have one.
-        certain: Verified class of each of these nodes, -1 without one [nodes].
-        rows: Unit rows of the same nodes that saw no answer [nodes, dim].
-        seed: Of the folds.
-    """
-    classes = len(answers.classes)
+    about = replace(answers, nodes=(np.cumsum(asked) - 1)[answers.nodes], num_nodes=len(certain))
+    make = (
+        smoothing.own_attributes if smoothing.is_heterophilous(data.graph, data.codes) else smoothing.smooth_attributes
+    )
+    rows = unit_attributes(data.graph, make, generator=torch_generator(0, "attribute directions"))[asked]
     start = np.tile(symmetric(classes, _FIRST_RATE), (len(answers.names), 1, 1))
-    prior = np.zeros((len(rows), classes))
-    if len(rows) < _FEWEST:  # EM would follow chance
-        return run_em(answers, certain, prior, start, steps=1)
-    found = run_em(answers, certain, prior, start)
-    for may_copy in _ROUNDS:
-        found = run_em(answers, certain, _log_prior(found, rows, seed), found.matrices, may_copy=may_copy)
-    return found
+    is_few = len(rows) < _FEWEST  # EM would follow chance
+    found = run_em(about, certain, np.zeros((len(rows), classes)), start, steps=1 if is_few else _STEPS)
+    for may_copy in () if is_few else _ROUNDS:
+        matrices, _, logs, _ = found
+        found = run_em(about, certain, _log_prior(logs, rows, seed), matrices, may_copy=may_copy)
+    matrices, copying, logs, posterior = found
+    codes, every = data.codes.clone(), np.zeros((len(asked), classes))
+    codes[answers.answered] = torch.from_numpy(posterior.argmax(axis=1))
+    every[asked], likelihood = posterior, np.full_like(every, np.nan)
+    likelihood[asked] = _scaled(logs)
+    return Consensus(codes, every, np.where(asked, every.max(axis=1), 1.0) ** 4, matrices, copying, likelihood)
 
 
 def run_em(
@@ -128,19 +79,29 @@ def run_em(
     *,
     may_copy: bool = False,
     steps: int = _STEPS,
-) -> AnswerModel:
-    """Return how annotators answer, by EM in which every node has its own prior [nodes, classes].
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return how annotators answer, by EM in which every node has its own prior.
 
-    Where they may copy, an answer can follow the prior.
+    Noise matrices [annotators, true class, answer], how often annotators copy [annotators], log P(answers on a node |
+    true class) and posterior [nodes, classes].
+
+    Args:
+        answers: About nodes all of which have one.
+        certain: Verified class of each of these nodes, -1 without one [nodes].
+        log_prior: Of the true class [nodes, classes].
+        matrices: To begin with.
+        may_copy: Whether an answer can follow the prior.
+        steps: At most.
     """
     who, nodes, codes, classifier = answers.annotators, answers.nodes, answers.codes, softmax(log_prior, axis=1)
-    sizes, known = np.bincount(who, minlength=len(matrices)), _certain_logs(certain, log_prior.shape[1])
+    wrong = (certain[:, None] != UNKNOWN) & (certain[:, None] != np.arange(log_prior.shape[1]))
+    sizes = np.bincount(who, minlength=len(matrices))
     copying = np.full(len(sizes), _COPIES[0] / sum(_COPIES) if may_copy else 0.0)
     for _ in range(steps):
         share = copying[who][:, None]
         said = share * classifier[nodes, codes][:, None]
         answer = (1 - share) * matrices[who, :, codes] + said  # [answers, classes]
-        logs = known.copy()
+        logs = np.where(wrong, -1e3, 0.0)
         np.add.at(logs, nodes, np.log(np.maximum(answer, _LEAST)))
         posterior = softmax(log_prior + logs, axis=1)
         counts = np.zeros_like(matrices)  # by annotator, answer, true class
@@ -151,7 +112,7 @@ def run_em(
             copying = (copied + _COPIES[0]) / (sizes + sum(_COPIES))
         if np.abs(matrices - before).max() < 1e-4:
             break
-    return AnswerModel(matrices, copying, logs, posterior)
+    return matrices, copying, logs, posterior
 
 
 def shrunk_matrices(counts: FloatArray) -> FloatArray:
@@ -167,10 +128,8 @@ def shrunk_matrices(counts: FloatArray) -> FloatArray:
     rate = float(np.clip(1 - np.trace(total) / max(total.sum(), 1e-9), 0.01, 0.9))
     shared = total + 10.0 * symmetric(len(total), rate)
     shared = shared / shared.sum(axis=1, keepdims=True)
-    found = (
-        counts
-        + _KAPPAS[int(np.argmax([dirichlet_evidence(counts, kappa * shared).sum() for kappa in _KAPPAS]))] * shared
-    )
+    evidence = dirichlet_evidence(counts, _KAPPAS[:, None, None, None] * shared).sum(axis=1)
+    found = counts + _KAPPAS[int(evidence.argmax())] * shared
     return np.asarray(found / found.sum(axis=2, keepdims=True))
 
 
@@ -186,14 +145,22 @@ def symmetric(classes: int, rate: float) -> FloatArray:
     return off + (1 - rate - off) * np.eye(classes)
 
 
-def _log_prior(found: AnswerModel, rows: Embeddings, seed: int) -> FloatArray:
+def unit_attributes(
+    graph: Graph, make: Callable[[Graph, int], Embeddings], *, generator: torch.Generator
+) -> Embeddings:
+    """Return unit rows along the leading directions of attributes, made by `own_attributes` or `smooth_attributes`."""
+    rows = make(graph, smoothing.count_columns(graph))
+    mean, directions = smoothing.leading_directions(rows, _DIRECTIONS, generator=generator)
+    return F.normalize((rows - mean) @ directions, dim=1)
+
+
+def _log_prior(logs: FloatArray, rows: Embeddings, seed: int) -> FloatArray:
     """Return log probabilities by classifiers that did not see the answers on a node [nodes, classes].
 
     They learn from the answers through the annotators' matrices; a power makes the answers likeliest.
     """
-    logs = found.log_likelihood
-    reading, likeliest = torch.from_numpy(_scaled(logs)), torch.from_numpy(logs.argmax(axis=1))
-    fold_of = stratified_folds(likeliest, _FOLDS, generator=torch_generator(seed, "folds of answers"))
+    reading, folds = torch.from_numpy(_scaled(logs)), torch_generator(seed, "folds of answers")
+    fold_of = stratified_folds(torch.from_numpy(logs.argmax(axis=1)), _FOLDS, generator=folds)
     prior = np.zeros_like(logs)
     for fold in range(_FOLDS):
         inside = fold_of == fold
@@ -203,20 +170,5 @@ def _log_prior(found: AnswerModel, rows: Embeddings, seed: int) -> FloatArray:
     return np.asarray(log_softmax(_POWERS[int(np.argmax(merits))] * prior, axis=1))
 
 
-def _certain_logs(certain: IntArray, classes: int) -> FloatArray:
-    """Return log P(verified label | true class), 0 where nobody has verified one [nodes, classes]."""
-    wrong = (certain[:, None] != UNKNOWN) & (certain[:, None] != np.arange(classes))
-    return np.where(wrong, -1e3, 0.0)
-
-
 def _scaled(logs: FloatArray) -> FloatArray:
     return np.asarray(np.exp(logs - logs.max(axis=1, keepdims=True)))
-
-
-def _space(data: Data) -> Embeddings:
-    """Return unit rows of all nodes that need no label: smoothed attributes, own ones where neighbours differ."""
-    graph = data.graph
-    make = own_attributes if is_heterophilous(graph, data.codes) else smooth_attributes
-    rows = make(graph, count_columns(graph))
-    mean, directions = leading_directions(rows, _DIRECTIONS, generator=torch_generator(0, "attribute directions"))
-    return F.normalize((rows - mean) @ directions, dim=1)

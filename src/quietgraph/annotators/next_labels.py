@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,15 +11,14 @@ from quietgraph.annotators.quality import annotator_table
 from quietgraph.errors import InvalidParameterError, UnknownNameError, UnreadableFileError
 from quietgraph.types import AnyArray, BoolArray, FloatArray, IntArray
 
+_READ: Any = {"dtype": {"id": str, "node": str, "annotator": str}, "keep_default_na": False}
 PERSON = "person"  # who is asked where nobody has answered so far
 _SHARPNESS = 16.0  # power of the cosine: how fast a label's use falls off with distance
 _UNSEEN = 0.2  # share of what is believed that may be wrong whatever it says: learned mistakes are believed firmly
 _MOST_NODES = 3_000  # that are compared with one another, the most uncertain ones
 
 
-def next_labels(
-    assessment: Any, budget: int, *, annotator: str | None = None, costs: Mapping[str, float] | None = None
-) -> pd.DataFrame:
+def next_labels(assessment: Any, budget: int, *, costs: Mapping[str, float] | None = None) -> pd.DataFrame:
     """Return a table to be filled in: which nodes to label, or label again, and by whom, the most useful first.
 
     Columns: node (its id), annotator, label (empty), suggested, probability, second, gain (expected errors that the
@@ -29,40 +27,31 @@ def next_labels(
     Args:
         assessment: What `assess` returns.
         budget: How many labels.
-        annotator: Who is to be asked, known or new; without it whoever suits each node best.
         costs: Of an answer by annotator; 1 where it is not said.
     """
-    answers, kappa = assessment.data.annotations, dict[str, float]()
-    if assessment.consensus is not None:
-        table = annotator_table(answers, assessment.consensus).set_index("annotator")
-        kappa = {name: float(table["kappa"][name]) for name in answers.names}
-    names, value = _value(len(assessment.posterior), kappa, annotator, costs or {})
-    if kappa:
-        value[answers.nodes, answers.annotators] = 0.0
-    return _rank(assessment, budget, names, value)
+    data, consensus = assessment.data, assessment.consensus
+    beliefs = pd.DataFrame(assessment.posterior, data.ids, assessment.classes)
+    crowd = (
+        None
+        if consensus is None
+        else (annotator_table(data.annotations, consensus), data.annotations.to_frame(data.ids))
+    )
+    return _rank(beliefs, assessment.embeddings, budget, costs or {}, crowd)
 
 
 def next_labels_of_run(folder: str | Path, *, budget: int, costs: Mapping[str, float] | None = None) -> pd.DataFrame:
-    """Return `next_labels` by the predictions and embeddings of a run folder."""
-    folder = Path(folder)
+    """Return `next_labels` by the tables and embeddings of a run folder."""
+    folder, crowd = Path(folder), None
     try:
-        table = pd.read_csv(folder / "predictions.csv", dtype={"id": str})
+        beliefs = pd.read_csv(folder / "predictions.csv", index_col="id", **_READ)
         embeddings = np.load(folder / "embeddings.npy", mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError) as error:
         raise UnreadableFileError(
             f"{folder} is no folder of a run ({error}). Name what `quietgraph fit` wrote."
         ) from error
-    columns, kappa = table.drop(columns=["id", "predicted", "probability"]), dict[str, float]()
     if (folder / "annotators.csv").exists():
-        quality = pd.read_csv(folder / "annotators.csv")
-        kappa = dict(zip(quality["annotator"].astype(str), quality["kappa"], strict=True))
-    known = SimpleNamespace(
-        data=SimpleNamespace(ids=table["id"].to_numpy()),
-        posterior=columns.to_numpy(np.float64),
-        classes=columns.columns.to_numpy(),
-        embeddings=embeddings,
-    )
-    return _rank(known, budget, *_value(len(table), kappa, None, costs or {}))
+        crowd = pd.read_csv(folder / "annotators.csv", **_READ), pd.read_csv(folder / "annotations.csv", **_READ)
+    return _rank(beliefs.drop(columns=["predicted", "probability"]), embeddings, budget, costs or {}, crowd)
 
 
 def choose_nodes(
@@ -82,8 +71,7 @@ def choose_nodes(
         certain: Nodes whose label is known [nodes].
     """
     rows = np.argsort(np.where(certain, 0.0, -uncertainty), kind="stable")[:_MOST_NODES]
-    known = np.flatnonzero(certain)
-    unit = np.asarray(embeddings[np.concatenate([rows, known])], dtype=np.float64)
+    unit = np.asarray(embeddings[np.concatenate([rows, np.flatnonzero(certain)])], dtype=np.float64)
     unit = unit - unit[: len(rows)].mean(axis=0)
     unit /= np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-12)
     use = np.maximum(unit[: len(rows)] @ unit.T, 0.0) ** _SHARPNESS  # [rows, rows and known]
@@ -99,41 +87,41 @@ def choose_nodes(
     return np.array(chosen, dtype=np.int64), np.array(removed)
 
 
-def _rank(known: Any, budget: int, names: AnyArray, value: FloatArray) -> pd.DataFrame:
-    """Return the table of `next_labels`, from what an answer of each annotator is worth [nodes, annotators]."""
-    if budget < 1:
-        raise InvalidParameterError(f"the budget must be one label or more, got {budget}.")
-    largest = known.posterior.max(axis=1)
+def _rank(
+    beliefs: pd.DataFrame,
+    embeddings: AnyArray,
+    budget: int,
+    costs: Mapping[str, float],
+    crowd: tuple[pd.DataFrame, pd.DataFrame] | None,
+) -> pd.DataFrame:
+    """Return the table of `next_labels` from probabilities by id and class, annotators and their answers."""
+    worth = pd.Series({PERSON: 1.0}) if crowd is None else crowd[0].set_index("annotator")["kappa"].clip(1e-3, 1.0)
+    for name, cost in costs.items():
+        if name not in worth.index:
+            raise UnknownNameError("annotator", name, [*worth.index])
+        if not cost > 0:
+            raise InvalidParameterError(f"the cost of '{name}' must be above 0, got {cost:g}.")
+        worth[name] /= cost
+    value = np.tile(worth.to_numpy(), (len(beliefs), 1))  # of an answer for its cost [nodes, annotators]
+    if crowd is not None:  # nobody is asked twice
+        done = crowd[1].set_index(["node", "annotator"]).index
+        value[
+            beliefs.index.get_indexer(done.get_level_values(0)), worth.index.get_indexer(done.get_level_values(1))
+        ] = 0
+    posterior, classes = beliefs.to_numpy(np.float64), beliefs.columns.to_numpy()
+    largest = posterior.max(axis=1)
     with np.errstate(divide="ignore"):
         price = 1 / value.max(axis=1)
     doubt = 1 - (1 - _UNSEEN) * largest
-    nodes, gain = choose_nodes(doubt, known.embeddings, budget, price=price, certain=largest == 1)
-    order = np.argsort(-known.posterior[nodes], axis=1, kind="stable")
+    nodes, gain = choose_nodes(doubt, embeddings, budget, price=price, certain=largest == 1)
+    order = np.argsort(-posterior[nodes], axis=1, kind="stable")
     columns = {
-        "node": known.data.ids[nodes],
-        "annotator": names[value[nodes].argmax(axis=1)],
+        "node": beliefs.index.to_numpy()[nodes],
+        "annotator": worth.index.to_numpy()[value[nodes].argmax(axis=1)],
         "label": "",
-        "suggested": known.classes[order[:, 0]],
+        "suggested": classes[order[:, 0]],
         "probability": largest[nodes],
-        "second": known.classes[order[:, 1]],
+        "second": classes[order[:, 1]],
         "gain": gain,
     }
     return pd.DataFrame(columns)
-
-
-def _value(
-    nodes: int, kappa: dict[str, float], annotator: str | None, costs: Mapping[str, float]
-) -> tuple[AnyArray, FloatArray]:
-    """Return names of annotators, and what an answer of each is worth for its cost [nodes, annotators].
-
-    Their kappa over the cost; 0 of others than the one who is to be asked.
-    """
-    names = [*kappa, *({annotator or PERSON} - {*kappa} if annotator or not kappa else ())]
-    for name, cost in costs.items():
-        if name not in names:
-            raise UnknownNameError("annotator", name, names)
-        if not cost > 0:
-            raise InvalidParameterError(f"the cost of '{name}' must be above 0, got {cost:g}.")
-    merit = [np.clip(kappa.get(name, 1.0), 1e-3, 1.0) / costs.get(name, 1.0) for name in names]
-    asked = [annotator in {None, name} for name in names]
-    return np.array(names, dtype=object), np.tile(np.where(asked, merit, 0.0), (nodes, 1))

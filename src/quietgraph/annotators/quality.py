@@ -1,14 +1,11 @@
 """How good each annotator is, and who disagrees with whom."""
 
-from itertools import combinations
-
 import numpy as np
 import pandas as pd
 from scipy.stats import beta
 
 from quietgraph.annotators.consensus import Consensus
 from quietgraph.data.annotations import Annotations
-from quietgraph.types import UNKNOWN
 
 _PRIOR = 2.0  # answers of the common accuracy that every annotator starts with
 _RANDOM = 0.2  # kappa below which answers are as good as random
@@ -54,18 +51,14 @@ def disagreement_table(answers: Annotations) -> pd.DataFrame:
     Columns: first, second, nodes (that both answered), disagree (share), most_often (the commonest pair of different
     answers) and times.
     """
-    sizes, rows = np.bincount(answers.annotators, minlength=len(answers.names)), []
-    chosen = np.sort(np.argsort(-sizes, kind="stable")[:_MOST_COMPARED])
-    given = np.full((len(answers.names), answers.num_nodes), UNKNOWN)
-    given[answers.annotators, answers.nodes] = answers.codes
-    for one, two in combinations(chosen, 2):
-        both = (given[one] != UNKNOWN) & (given[two] != UNKNOWN)
-        differ = both & (given[one] != given[two])
-        if both.any():
-            pairs = answers.classes[given[[one, two]][:, differ]].T
-            words = pd.Series([f"{mine} / {theirs}" for mine, theirs in pairs], dtype=object).value_counts()
-            often = (words.index[0], int(words.iloc[0])) if len(words) else ("", 0)
-            share = differ.sum() / both.sum()
-            rows.append((answers.names[one], answers.names[two], int(both.sum()), share, *often))
+    sizes = np.bincount(answers.annotators, minlength=len(answers.names))
+    compared = np.isin(answers.annotators, np.argsort(-sizes, kind="stable")[:_MOST_COMPARED])
+    given, rows = answers.to_frame(np.arange(answers.num_nodes))[compared].astype({"label": str}), []
+    pairs = given.merge(given, on="node").query("annotator_x < annotator_y")
+    for (one, two), both in pairs.groupby(["annotator_x", "annotator_y"]):
+        differ = both[both["label_x"] != both["label_y"]]
+        often = (differ["label_x"] + " / " + differ["label_y"]).value_counts()
+        most = (often.index[0], int(often.iloc[0])) if len(often) else ("", 0)
+        rows.append((one, two, len(both), len(differ) / len(both), *most))
     table = pd.DataFrame(rows, columns=["first", "second", "nodes", "disagree", "most_often", "times"])
     return table.sort_values("disagree", ascending=False, kind="stable", ignore_index=True)

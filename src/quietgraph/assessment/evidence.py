@@ -4,8 +4,9 @@ import torch
 import torch.nn.functional as F
 from scipy.stats import binomtest
 
+from quietgraph.annotators.consensus import unit_attributes
 from quietgraph.classify.forward_logistic import fit_forward_logistic
-from quietgraph.classify.smoothing import count_columns, leading_directions, own_attributes, smooth_attributes
+from quietgraph.classify.smoothing import own_attributes, smooth_attributes
 from quietgraph.data.splits import stratified_folds
 from quietgraph.graph import CSR, Graph
 from quietgraph.rng import torch_generator
@@ -13,21 +14,18 @@ from quietgraph.types import UNKNOWN, Embeddings, Labels, Probabilities
 
 _MOST_NODES = 200_000  # of a graph whose attributes are looked at
 _MOST_LABELS = 20_000  # to learn from, and among which the nearest are searched
-_DIRECTIONS, _NEAREST, _BLOCK, _FOLDS = 256, 10, 1024, 5
+_NEAREST, _BLOCK, _FOLDS = 10, 1024, 5
 _PENALTY = 0.5
 _SIGNIFICANCE = 0.01
 
 
 def attribute_spaces(graph: Graph, *, seed: int) -> dict[str, Embeddings]:
-    """Return the leading directions of `own` and `smooth` attributes, in unit rows; none of a very large graph."""
-    spaces = dict[str, Embeddings]()
-    if graph.num_nodes > _MOST_NODES:
-        return spaces
-    columns = count_columns(graph)
-    for name, rows in (("own", own_attributes(graph, columns)), ("smooth", smooth_attributes(graph, columns))):
-        mean, directions = leading_directions(rows, _DIRECTIONS, generator=torch_generator(seed, name, "attributes"))
-        spaces[name] = F.normalize((rows - mean) @ directions, dim=1)
-    return spaces
+    """Return unit rows of `own` and `smooth` attributes; none of a very large graph."""
+    kinds = {"own": own_attributes, "smooth": smooth_attributes} if graph.num_nodes <= _MOST_NODES else {}
+    return {
+        name: unit_attributes(graph, make, generator=torch_generator(seed, name, "attributes"))
+        for name, make in kinds.items()
+    }
 
 
 def attribute_votes(rows: Embeddings, codes: Labels, classes: int, *, seed: int) -> Probabilities:

@@ -1,7 +1,6 @@
 """Scores of labelled nodes by fits that did not see their labels."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -9,7 +8,7 @@ import torch
 from scipy.optimize import linear_sum_assignment
 
 from quietgraph.classify.class_prior import mean_margin
-from quietgraph.data.splits import hold_out, stratified_folds
+from quietgraph.data.splits import stratified_folds
 from quietgraph.embed.train import Epoch
 from quietgraph.methods.base import NodeClassifier, Observed
 from quietgraph.rng import torch_generator
@@ -43,9 +42,8 @@ def cross_fit(
     for fold in range(_FOLDS):
         inside = fold_of == fold
         seen = (hide or observed.without)(inside)
-        left = seen.codes[seen.train | seen.validation]
-        if inside.any() and len(left.unique()) >= 2:
-            scores = _named_alike(learn(replace(_with_both(seen, seed), on_epoch=None)).scores, fitted.scores)
+        if inside.any() and len(seen.codes[seen.train | seen.validation].unique()) >= 2:
+            scores = _named_alike(learn(seen).scores, fitted.scores)
             found[inside] = (scores * (margin / mean_margin(scores)))[inside]
         if progress is not None:
             progress(Epoch("cross-fitting", fold + 1, _FOLDS, {}))
@@ -64,12 +62,3 @@ def _named_alike(scores: Scores, like: Scores) -> Scores:
     if np.trace(pairs) > pairs[found, named].sum() / 2:
         return scores
     return scores[:, torch.from_numpy(np.argsort(named))]
-
-
-def _with_both(seen: Observed, seed: int) -> Observed:
-    """Return the labels with training and validation nodes, where a fold has hidden all of one kind."""
-    if seen.train.any() and seen.validation.any():
-        return seen
-    known = seen.train | seen.validation
-    validation = hold_out(seen.codes, seed=seed)
-    return replace(seen, train=known & ~validation, validation=validation)

@@ -26,17 +26,11 @@ _LEAST = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """Observed labels of some nodes.
+    """Observed labels of some nodes."""
 
-    Attributes:
-        codes: Observed class, before anybody verified it; -1 where there was none [nodes].
-        certain: True class of verified labels, -1 of the others [nodes].
-        answers: P(all answers of annotators | true class), NaN where the label is alone [nodes, classes].
-    """
-
-    codes: IntArray
-    certain: IntArray
-    answers: FloatArray | None = None
+    codes: IntArray  # observed class, before anybody verified it; -1 where there was none [nodes]
+    certain: IntArray  # true class of verified labels, -1 of the others [nodes]
+    answers: FloatArray | None = None  # P(answers of annotators | true class), NaN for a lone label [nodes, classes]
 
     @property
     def today(self) -> IntArray:
@@ -53,21 +47,13 @@ class Labels:
 
 @dataclass(frozen=True, eq=False)
 class LabelModel:
-    """How scores become probabilities of true classes, and true classes labels.
+    """How scores become probabilities of true classes, and true classes labels."""
 
-    Attributes:
-        matrix: T, P(label | true class) [classes, classes].
-        temperature: By which log probabilities of true classes are divided.
-        scale: By which scores are divided to be log probabilities of labels.
-        correction: Noise matrix that is first taken out of these; None for a method that has done so itself.
-        fit: Mean log likelihood of a label.
-    """
-
-    matrix: FloatArray
-    temperature: float = 1.0
-    scale: float = 1.0
-    correction: FloatArray | None = None
-    fit: float = -np.inf
+    matrix: FloatArray  # T, P(label | true class) [classes, classes]
+    temperature: float = 1.0  # by which log probabilities of true classes are divided
+    scale: float = 1.0  # by which scores are divided to be log probabilities of labels
+    correction: FloatArray | None = None  # noise matrix that is first taken out of these; None: the method has done so
+    fit: float = -np.inf  # mean log likelihood of a label
 
     def probabilities(self, scores: FloatArray) -> FloatArray:
         """Return calibrated probabilities of the true class [nodes, classes]."""

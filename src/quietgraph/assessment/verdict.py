@@ -1,4 +1,4 @@
-"""How far predictions can be trusted, in one sentence and its reasons."""
+"""How far labels and predictions can be trusted: the noise, one sentence, and its reasons."""
 
 import math
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from quietgraph.types import FloatArray, IntArray
+from quietgraph.types import AnyArray, FloatArray, IntArray
 
 TRUST, CARE, DISTRUST = "trust", "care", "do not trust"
 _FEWEST_LABELS = 20  # fewer cannot tell a good model from a lucky one
@@ -14,6 +14,8 @@ _CHANCE = 0.01  # p-value above which chance may explain the agreement
 _SURE = 1e-4  # p-value up to which predictions can be trusted
 _ACCURACY = 0.65  # least expected accuracy of these, at the lower end of the interval
 _Z = 1.96
+_SPREAD = 0.025  # standard deviation of a noise rate, whatever the number of labels: errors of the classifier
+_LOST, _FEW = 0.2, 10  # a class is lost if predicted so much less often than labelled, of so many labels at least
 _ADVICE = "Verify some labels, or ask another annotator."
 
 
@@ -27,15 +29,28 @@ class Estimate:
     chance: float
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """How far predictions can be trusted.
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """The label noise.
 
     Attributes:
-        level: `trust`, `care` or `do not trust`.
-        sentence: The verdict in words.
-        reasons: Why, one sentence each; the numbers first.
+        rate: Expected share of wrong labels among those of today, with its 95 % interval from `low` to `high`.
+        at_least: Whether the rate is a lower bound: some errors may be such that the predictions repeat them.
+        matrix: P(label | true class), of labels before anybody verified some [true class, label].
+        counts: Expected number of labels [label, true class].
     """
+
+    rate: float
+    low: float
+    high: float
+    at_least: bool
+    matrix: FloatArray
+    counts: FloatArray
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How far predictions can be trusted: `trust`, `care` or `do not trust`, in words, and why, the numbers first."""
 
     level: str
     sentence: str
@@ -94,3 +109,31 @@ def wilson_interval(share: float, count: int) -> tuple[float, float]:
     middle = (share + spread / 2) / (1 + spread)
     half = math.sqrt(share * (1 - share) * spread + spread**2 / 4) / (1 + spread)
     return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def rate_interval(p_wrong: FloatArray) -> tuple[float, float]:
+    """Return the 95 % interval of the noise rate from the probabilities that labels are wrong [labels]."""
+    rate, spread = float(p_wrong.mean()), _Z * float(p_wrong.var() / len(p_wrong) + _SPREAD**2) ** 0.5
+    return max(0.0, rate - spread), min(1.0, rate + spread)
+
+
+def lost_classes(classes: AnyArray, given: IntArray, probabilities: FloatArray) -> list[str]:
+    """Return a doubt about each class that hardly any labelled node is predicted as."""
+    predicted = np.bincount(probabilities.argmax(axis=1), minlength=len(classes))
+    labelled = np.bincount(given, minlength=len(classes))
+    lost = np.flatnonzero((labelled >= _FEW) & (predicted < _LOST * labelled))
+    return [f"Hardly any node is predicted as '{classes[code]}', which {labelled[code]} labels say." for code in lost]
+
+
+def numbers_in_words(probabilities: FloatArray, given: IntArray, noise: Noise | None, accuracy: Estimate) -> list[str]:
+    """Return how well out-of-fold probabilities predict labels and, where the noise is known, the shares of errors."""
+    predicted, classes = probabilities.argmax(axis=1), probabilities.shape[1]
+    chance = np.bincount(given, minlength=classes) @ np.bincount(predicted, minlength=classes) / len(given) ** 2
+    hits = (predicted == given).mean()
+    words = [f"Out of fold, {hits:.0%} of {len(given):,} labels are predicted; by chance {chance:.0%} would be."]
+    if noise is not None:
+        about = "At least" if noise.at_least else "About"
+        words.append(f"{about} {noise.rate:.0%} of the labels are wrong ({noise.low:.0%} to {noise.high:.0%}).")
+        share = f"{accuracy.value:.0%} of the predictions for nodes without a label are right"
+        words.append(f"About {share} ({accuracy.low:.0%} to {accuracy.high:.0%}).")
+    return words
