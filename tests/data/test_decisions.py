@@ -71,7 +71,7 @@ def test_files_that_people_write_decide_labels(
         ("node,label,decision\na,dog,unsure\n", "'a' has 'unsure' and the label 'dog', too"),
         ("node,suggested,label,decision\na,dog,cat,accept\n", "'a' has 'accept' and the label 'cat', too"),
         ("node,label\na,dog\na,cat\n", "line 3 decides on the node 'a' a second time"),
-        ("node,label\nz,cat\n", "there is no node in pets, of fix.csv, 'z'"),
+        ("node,label\nz,cat\n", "fix.csv decides on 'z', which is no node of pets"),
         ("node,label\na,cow\n", "there is no class"),
         ("", "fix.csv is empty"),
     ],

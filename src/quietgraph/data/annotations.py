@@ -20,23 +20,14 @@ _WHO: Final = ("annotator", "worker", "annotator_id")
 
 @dataclass(frozen=True, eq=False)
 class Annotations:
-    """Answers of annotators; each has at most one answer for a node.
+    """Answers of annotators; each has at most one answer for a node."""
 
-    Attributes:
-        names: Of the annotators.
-        classes: Label value of each class code [classes].
-        num_nodes: Of the graph.
-        nodes: Position of the node that each answer is about [answers].
-        annotators: Who gave it, as a position in `names` [answers].
-        codes: Class code of the answer [answers].
-    """
-
-    names: tuple[str, ...]
-    classes: AnyArray
+    names: tuple[str, ...]  # of the annotators
+    classes: AnyArray  # label value of each class code
     num_nodes: int
-    nodes: IntArray
-    annotators: IntArray
-    codes: IntArray
+    nodes: IntArray  # position of the node that each answer is about [answers]
+    annotators: IntArray  # who gave it, as a position in `names` [answers]
+    codes: IntArray  # class code of the answer [answers]
 
     def __len__(self) -> int:
         return len(self.nodes)

@@ -138,7 +138,9 @@ class Data:
         known = {key: code for code, key in enumerate(id_keys(self.classes))}
         for node, one in found.by_node.items():
             if node not in places:
-                raise UnknownNameError(f"node in {self.name}, of {found.name},", node, places)
+                raise InvalidLabelsError(
+                    f"{found.name} decides on '{node}', which is no node of {self.name}. Check its id."
+                )
             place = places[node]
             if one.label and one.label not in known:
                 raise UnknownNameError(f"class (node '{node}' of {found.name})", one.label, known)

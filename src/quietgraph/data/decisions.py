@@ -31,22 +31,16 @@ _TABLE: Final = """CREATE TABLE IF NOT EXISTS decisions (number INTEGER PRIMARY 
 class Decision:
     """What a person decided about the label of one node.
 
-    Attributes:
-        node: Its id as text.
-        decision: `accept` the suggested label, `keep` the given one, `other` label, `drop` the label, or `unsure`,
-            which changes nothing; '' takes an earlier one back.
-        label: The label that holds from now on; '' where it is dropped or open, and for `keep` where nobody wrote it.
-        by: Who decided.
-        when: The time, ISO 8601.
-        given: The label that was decided about; '' where there was none.
+    `accept` the suggested label, `keep` the given one, `other` label, `drop` the label, or `unsure`, which changes
+    nothing; '' takes an earlier one back.
     """
 
-    node: str
+    node: str  # its id
     decision: str
-    label: str = ""
-    by: str = ""
-    when: str = ""
-    given: str = ""
+    label: str = ""  # that holds from now on; '' where it is dropped or open, and for `keep` where nobody wrote it
+    by: str = ""  # who decided
+    when: str = ""  # ISO 8601
+    given: str = ""  # the label that was decided about
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,26 +31,16 @@ _COPY: Final = 0.97  # share of the labels that such a column predicts
 
 
 class Columns(BaseModel):
-    """Where the features of a graph come from, learned once, so that a grown graph is read the same way.
-
-    Attributes:
-        kind: Columns of a table, a ready matrix, or the structure of the graph itself.
-        features: What each column became, in the order of the features.
-        landmarks: Ids of the nodes that structural features are measured from.
-        id: Name of the id column; None where there is none.
-        label: Name of the label column; None where there is none.
-        weight: Name of the column of edge weights that the user chose.
-        missing: Words for unknown that the user added.
-    """
+    """Where the features of a graph come from, learned once, so that a grown graph is read the same way."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    kind: Literal["columns", "matrix", "structure"]
-    features: tuple[Column, ...] = ()
-    landmarks: tuple[str, ...] = ()
-    id: str | None = None
-    label: str | None = None
-    weight: str | None = None
-    missing: tuple[str, ...] = ()
+    kind: Literal["columns", "matrix", "structure"]  # of a table, a ready matrix, or the structure of the graph itself
+    features: tuple[Column, ...] = ()  # what each column became, in the order of the features
+    landmarks: tuple[str, ...] = ()  # ids of the nodes that structural features are measured from
+    id: str | None = None  # name of the id column
+    label: str | None = None  # name of the label column
+    weight: str | None = None  # name of the column of edge weights that the user chose
+    missing: tuple[str, ...] = ()  # words for unknown that the user added
 
 
 class Read(NamedTuple):
@@ -67,29 +57,17 @@ class Read(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """How a graph of one's own is read.
+    """How a graph of one's own is read."""
 
-    Attributes:
-        nodes: Table of nodes: a path, a DataFrame, or None where the edges are all there is.
-        edges: Table of edges: a path or a DataFrame.
-        ids: Instead of the ids of the table: the nodes of a NetworkX graph.
-        file: Instead of both: a file of arrays.
-        kinds: Kind of some columns, as the user says.
-        missing: Words for unknown beside the usual ones.
-        drop_dangling: Whether edges to ids that are no nodes are left out.
-        classes_max: Number of classes that is right though nearly every label has its own.
-        columns: How columns became features; None before the first reading.
-    """
-
-    nodes: Path | pd.DataFrame | None = None
+    nodes: Path | pd.DataFrame | None = None  # the table of nodes; None where the edges are all there is
     edges: Path | pd.DataFrame | None = None
-    ids: AnyArray | None = None
-    file: Path | None = None
-    kinds: Mapping[str, str] | None = None
-    missing: tuple[str, ...] = ()
-    drop_dangling: bool = False
-    classes_max: int | None = None
-    columns: Columns | None = None
+    ids: AnyArray | None = None  # instead of those of the table: the nodes of a NetworkX graph
+    file: Path | None = None  # instead of tables: a file of arrays
+    kinds: Mapping[str, str] | None = None  # of some columns, as the user says
+    missing: tuple[str, ...] = ()  # words for unknown beside the usual ones
+    drop_dangling: bool = False  # whether edges to ids that are no nodes are left out
+    classes_max: int | None = None  # number of classes that is right though nearly every label has its own
+    columns: Columns | None = None  # how columns became features; None before the first reading
 
     @property
     def form(self) -> str:

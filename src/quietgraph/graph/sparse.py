@@ -33,12 +33,7 @@ class CSR:
     _known: dict[str, object] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def from_scipy(
-        cls,
-        matrix: Any,
-        *,
-        dtype: torch.dtype = torch.float32,
-    ) -> Self:
+    def from_scipy(cls, matrix: Any, *, dtype: torch.dtype = torch.float32) -> Self:
         """Return the same matrix with duplicates summed and explicit zeros removed."""
         csr = scipy.sparse.csr_matrix(matrix, copy=True)
         csr.sum_duplicates()
@@ -112,10 +107,7 @@ class CSR:
         shift = torch.repeat_interleave(starts - pointer[:-1], counts)
         entries = torch.arange(len(shift), device=rows.device) + shift
         return CSR(
-            pointer.to(self.row_pointer.dtype),
-            self.columns[entries],
-            self.values[entries],
-            (len(rows), self.shape[1]),
+            pointer.to(self.row_pointer.dtype), self.columns[entries], self.values[entries], (len(rows), self.shape[1])
         )
 
     def to_dense(self) -> Tensor:
