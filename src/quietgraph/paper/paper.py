@@ -1,10 +1,9 @@
 """The tables of the paper from stored runs: ours beside the printed figures."""
 
-import re
 import string
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from itertools import product
@@ -15,7 +14,7 @@ import pandas as pd
 from quietgraph.bench.execute import SAME_LABELS
 from quietgraph.bench.grid import Grid, parse_seeds
 from quietgraph.bench.statistics import compare, summary
-from quietgraph.bench.tables import check_format, frame_text, number, styled_text
+from quietgraph.bench.tables import number, written
 from quietgraph.data.datasets import DATASETS
 
 Cell: TypeAlias = dict[str, Any]  # dataset, method, noise, quantity, unit, mean, std, n, words
@@ -51,90 +50,93 @@ class PaperTable:
 
     def grids(self, *, datasets: Sequence[str] = (), seeds: str = "", protocol: str = SAME_LABELS) -> list[Grid]:
         """Return what has to be run, narrowed to some datasets and draws."""
-        parts = [paper_tables()[name] for name in self.tables] or [self] * (self.show != "facts")
         grids = []
-        for part in parts:
+        for part in self._of(seeds, protocol)._parts() if self.show != "facts" else ():
             shown = [name for name in part.datasets if not datasets or name in datasets]
-            how: Any = {"protocol": part.protocol or protocol, "measures": part.measures}
+            how: Any = {"protocol": part.protocol, "measures": part.measures}
             if shown:
-                grids.append(Grid(shown, part.methods, part.noise, parse_seeds(seeds or part.seeds), **how))
+                grids.append(Grid(shown, part.methods, part.noise, parse_seeds(part.seeds), **how))
         return grids
-
-    def cells(self, runs: pd.DataFrame, *, seeds: str = "", protocol: str = SAME_LABELS) -> pd.DataFrame:
-        """Return one row per cell: dataset, row, column, unit, ours (mean, std, n, words), and the printed figure."""
-        found = self._ours(runs, seeds, protocol)
-        ours = {(cell["dataset"], cell[self.rows], cell[self.columns]): cell for cell in found}
-        printed, lines = _printed(), []
-        for dataset, row, column in product(*map(self._places, ("dataset", self.rows, self.columns))):
-            if {"dataset": dataset, self.rows: row, self.columns: column}["dataset"] != dataset:
-                continue
-            cell: Cell = ours.get((dataset, row, column), {})
-            theirs: Cell = dict(printed.get((self.name, dataset, row, column), {}))
-            if self.show == "ratio" and theirs:
-                theirs |= {"mean": theirs["mean"] / printed[self.name, dataset, "gcn", column]["mean"], "std": None}
-            units = self.quantities
-            unit = "percent" if row == "best" else units.get(row) or units.get(column) or next(iter(units.values()))
-            line: Cell = {"dataset": dataset, "row": row, "column": column, "unit": unit}
-            line |= {name: cell.get(name) for name in ("mean", "std", "n", "words")}
-            lines.append(line | {f"printed_{name}": theirs.get(name) for name in ("mean", "std", "note")})
-        return pd.DataFrame(lines).fillna({"words": "", "printed_note": ""})
 
     def text(self, runs: pd.DataFrame, form: str = "markdown", *, seeds: str = "", protocol: str = SAME_LABELS) -> str:
         """Return the table with `ours ± std (draws) · printed ± std [mark]` in its cells; rows not run are named below.
 
         Args:
             runs: As `read_runs` gives them.
-            form: One of `quietgraph.bench.tables.FORMATS`.
+            form: One of `quietgraph.bench.tables.FORMATS`; csv and json have a line per cell.
             seeds: Draws, where not those of the table.
             protocol: By which the runs were made, where the table is not about one.
         """
-        check_format(form)
-        cells = self.cells(runs, seeds=seeds, protocol=protocol)
-        if form in {"csv", "json"}:
-            return frame_text(cells, form)
+        table = self._of(seeds, protocol)
+        cells = table._cells(runs)
         index = ["row"] if "dataset" in {self.rows, self.columns} else ["dataset", "row"]
         has_ours = cells["mean"].notna() | (cells["words"] != "")
         ran = has_ours.groupby([cells[name] for name in index]).transform("any")
         shown, absent = cells[ran], cells[~ran][index].drop_duplicates()
         sentences = dict.fromkeys(each for note in shown["printed_note"] for each in note.split(" | ") if each)
         letters = dict(zip(sentences, string.ascii_lowercase, strict=False))
-        texts = [_cell_text(cell, letters, _ITALIC[form]) for cell in shown.to_dict("records")]
+        texts = [_cell_text(cell, letters, _ITALIC.get(form, "{}")) for cell in shown.to_dict("records")]
         wide = shown.assign(text=texts).pivot_table("text", index, "column", aggfunc="first", sort=False)
         wide = wide.reindex(columns=self._places(self.columns)).fillna("")
         wide.index.names, wide.columns.name = [*index[:-1], self.rows], None
-        marks = [f"[{letter}] {sentence}" for sentence, letter in letters.items()]
-        left = ["Not run: " + ", ".join(" ".join(each) for each in absent.to_numpy()) + "."] if len(absent) else []
-        caption = f"Beside ours the printed figure. Protocol: {self.protocol or protocol}."
-        return styled_text(wide.style.set_caption(" ".join(filter(None, [caption, self.notes, *marks, *left]))), form)
+        below = [f"Beside ours the printed figure. Protocol: {table.protocol}.", *([self.notes] if self.notes else [])]
+        below += [f"[{letter}] {sentence}" for sentence, letter in letters.items()]
+        below += ["Not run: " + ", ".join(" ".join(each) for each in absent.to_numpy()) + "."] if len(absent) else []
+        return written(cells, wide.style.set_caption(" ".join(below)), form)
+
+    def _of(self, seeds: str, protocol: str) -> "PaperTable":
+        """Return the table of these draws, or its own, and by its own protocol, or this one."""
+        return replace(self, seeds=seeds or self.seeds, protocol=self.protocol or protocol)
+
+    def _parts(self) -> list["PaperTable"]:
+        """Return the tables that p-values are of; else this one."""
+        how: Any = {"seeds": self.seeds, "protocol": self.protocol}
+        return [replace(paper_tables()[name], **how) for name in self.tables] or [self]
 
     def _places(self, kind: str) -> list[str]:
         """Return the datasets, methods, noises or quantities of the table, in order."""
-        parts = [paper_tables()[name] for name in self.tables] or [self]
-        if kind == "dataset":
-            return [name for part in parts for name in part.datasets]
+        if kind == "quantity":
+            return list(self.quantities)
+        if kind == "method":
+            return [*self.methods, *(["best"] if self.show == "difference" else [])]
         if kind == "noise":
-            return [name for name in parts[0].noise if name != "none" or not self.tables]
-        best = ["best"] if self.show == "difference" else []
-        return list(self.quantities) if kind == "quantity" else [*self.methods, *best]
+            return [name for name in self._parts()[0].noise if name != "none" or not self.tables]
+        return [name for part in self._parts() for name in part.datasets]
 
-    def _part(self, runs: pd.DataFrame, seeds: str, protocol: str) -> pd.DataFrame:
+    def _cells(self, runs: pd.DataFrame) -> pd.DataFrame:
+        """Return one row per cell: dataset, row, column, unit, ours (mean, std, n, words), and the printed figure."""
+        ours = {(cell["dataset"], cell[self.rows], cell[self.columns]): cell for cell in self._ours(runs)}
+        printed, lines, kinds = _printed(), list[Cell](), dict.fromkeys(("dataset", self.rows, self.columns))
+        for place in product(*map(self._places, kinds)):
+            at = dict(zip(kinds, place, strict=True))
+            dataset, row, column = key = at["dataset"], at[self.rows], at[self.columns]
+            cell, theirs, units = ours.get(key, {}), printed.get((self.name, *key), {}), self.quantities
+            mean, std = theirs.get("mean"), theirs.get("std")
+            if self.show == "ratio" and theirs:
+                mean, std = theirs["mean"] / printed[self.name, dataset, "gcn", column]["mean"], None
+            unit = "percent" if row == "best" else units.get(row) or units.get(column) or next(iter(units.values()))
+            line: Cell = {"dataset": dataset, "row": row, "column": column, "unit": unit}
+            line |= {name: cell.get(name) for name in ("mean", "std", "n", "words")}
+            lines.append(line | {"printed_mean": mean, "printed_std": std, "printed_note": theirs.get("note")})
+        return pd.DataFrame(lines).fillna({"words": "", "printed_note": ""})
+
+    def _runs(self, runs: pd.DataFrame) -> pd.DataFrame:
         """Return the runs that the table is of."""
         wanted: dict[str, Any] = {"dataset": self.datasets, "method": self.methods, "noise": self.noise}
-        wanted |= {"seed": parse_seeds(seeds or self.seeds), "protocol": [self.protocol or protocol]}
-        wanted["split"] = ["default"]
+        wanted |= {"seed": parse_seeds(self.seeds), "protocol": [self.protocol], "split": ["default"]}
         return runs[runs[list(wanted)].isin(wanted).all(axis=1)]
 
-    def _ours(self, runs: pd.DataFrame, seeds: str, protocol: str) -> Iterator[Cell]:
+    def _ours(self, runs: pd.DataFrame) -> Iterator[Cell]:
         if self.show == "facts":
             for dataset, name in product(self.datasets, self.quantities):
                 yield {"dataset": dataset, "quantity": name, "mean": getattr(DATASETS[dataset], name)}
         elif self.show == "p-value":
-            for name, rivals in self.tables.items():
-                yield from self._tests(paper_tables()[name]._part(runs, seeds, protocol), rivals)
+            for part in self._parts():
+                yield from self._tests(part._runs(runs), self.tables[part.name])
         else:
-            part = self._part(runs, seeds, protocol)
+            own = self._runs(runs)
             view = {"value": self._values, "difference": _differences, "ratio": _ratios, "choice": _choices}[self.show]
-            yield from view(part) if len(part) else ()
+            yield from view(own) if len(own) else ()
 
     def _values(self, part: pd.DataFrame) -> Iterator[Cell]:
         for name in part.columns.intersection(list(self.quantities)):
@@ -163,12 +165,11 @@ def paper_tables() -> dict[str, PaperTable]:
     """Return all tables by name, in the order of the paper."""
     content = tomllib.loads(files("quietgraph.paper").joinpath("tables.toml").read_text(encoding="utf-8"))
     groups, found = content.pop("groups"), dict[str, PaperTable]()
-    for name, facts in content.items():
-        facts = {**content.get(facts.get("like", ""), {}), **facts}  # noqa: PLW2901
-        facts.pop("like", None)
+    for name, own in content.items():
+        facts = {**content.get(own.pop("like", ""), {}), **own}
         for key in ("datasets", "methods", "noise"):
             facts[key] = list(_expanded(facts.get(key, []), groups))
-        facts["tables"] = {part: list(_expanded(own, groups)) for part, own in facts.get("tables", {}).items()}
+        facts["tables"] = {part: [*_expanded(names, groups)] for part, names in facts.get("tables", {}).items()}
         found[name] = PaperTable(name, **facts)
     return found
 
@@ -176,23 +177,22 @@ def paper_tables() -> dict[str, PaperTable]:
 def _expanded(items: Sequence[str], groups: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Give texts with groups (`@name`) and alternatives (`{a,b}`) written out."""
     for item in items:
-        braces = re.search(r"\{([^}]*)\}", item)
+        before, _, after = item.partition("{")
         if item.startswith("@"):
             yield from _expanded(groups[item[1:]], groups)
-        elif braces:
-            parts = _expanded(braces[1].split(","), groups)
-            yield from _expanded([item[: braces.start()] + part + item[braces.end() :] for part in parts], groups)
+        elif after:
+            parts, _, rest = after.partition("}")
+            yield from _expanded([before + part + rest for part in _expanded(parts.split(","), groups)], groups)
         else:
             yield item
 
 
 @cache
-def _printed() -> dict[tuple[str, str, str, str], dict[str, Any]]:
+def _printed() -> dict[Any, Cell]:
     """Return the printed figures by table, dataset, row and column."""
     with files("quietgraph.paper").joinpath("printed.csv").open(encoding="utf-8") as file:
         frame = pd.read_csv(file, dtype={"note": str}, keep_default_na=False, na_values={"mean": [""], "std": [""]})
-    rows: list[Any] = frame.to_dict("records")
-    return {(row["target"], row["dataset"], row["row"], row["column"]): row for row in rows}
+    return frame.set_index(["target", "dataset", "row", "column"]).to_dict("index")  # type: ignore[return-value]
 
 
 def _differences(part: pd.DataFrame) -> Iterator[Cell]:
@@ -218,9 +218,8 @@ def _choices(part: pd.DataFrame) -> Iterator[Cell]:
     """Give the settings with the best score, the first of equals, and how little it stands out."""
     for dataset, cell in part.dropna(subset=["fold_accuracy"]).groupby("dataset"):
         scores = cell.groupby("method")["fold_accuracy"].mean().round(12)
-        gamma, tau = (pair.partition("=")[2] for pair in str(scores.idxmax()).split(":")[1:])
-        found = {"gamma": float(gamma), "tau": float(tau), "best": scores.max(), "worst": scores.min()}
-        for name, value in found.items():
+        gamma, tau = (float(pair.partition("=")[2]) for pair in str(scores.idxmax()).split(":")[1:])
+        for name, value in {"gamma": gamma, "tau": tau, "best": scores.max(), "worst": scores.min()}.items():
             yield {"dataset": dataset, "quantity": name, "mean": value}
 
 
@@ -230,10 +229,8 @@ def _moments(values: "pd.Series[float]") -> Cell:
 
 
 def _cell_text(cell: Mapping[Any, Any], letters: Mapping[str, str], italic: str) -> str:
-    factor, decimals, sign = _UNITS[cell["unit"]]
-    how: Any = {"factor": factor, "decimals": decimals, "sign": sign}
-    ours = ", ".join(filter(None, [number(cell["mean"], cell["std"], cell["n"], **how), cell["words"]]))
+    how: Any = dict(zip(("factor", "decimals", "sign"), _UNITS[cell["unit"]], strict=True))
+    ours = ", ".join(filter(None, [number(cell["mean"], cell["std"], cell["n"], **how), cell["words"]])) or "not run"
     theirs = number(cell["printed_mean"], cell["printed_std"], float("nan"), **how)
     marks = ",".join(letters[each] for each in cell["printed_note"].split(" | ") if each)
-    beside = (italic.format(theirs) + (f" [{marks}]" if marks else "")) if theirs else ""
-    return " · ".join(filter(None, [ours or "not run", beside]))
+    return f"{ours} · {italic.format(theirs)}{f' [{marks}]' if marks else ''}" if theirs else ours
