@@ -111,7 +111,7 @@ def _paper(name: str) -> str:
 
 def _describe(name: str) -> str:
     method = METHODS[name]
-    lines = [[f"`{one.name}`", f"`{one.default}`", one.rule.help] for one in parameters(method).values()]
+    lines = [[f"`{one.name}`", f"`{one.default}`", one.help] for one in parameters(method).values()]
     title = f"## `{name}`\n\n`qg.{method.__name__}`: {(method.__doc__ or '').splitlines()[0]}\n\n"
     return title + _markdown(["parameter", "default", "meaning"], lines)
 
