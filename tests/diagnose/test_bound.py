@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from quietgraph.diagnostics.bound import bound_terms
-from quietgraph.diagnostics.projection import label_projection, noise_projection, project
+from quietgraph.diagnostics.projection import label_projection, noise_projection
 from quietgraph.errors import InvalidLabelsError
 
 CLASSES = torch.tensor([0, 0, 0, 1, 1, 1])
@@ -98,8 +98,3 @@ def test_unknown_nodes_are_left_out_with_their_rows_and_empty_classes_too() -> N
 def test_labels_that_do_not_fit_are_refused(labels: Tensor) -> None:
     with pytest.raises(InvalidLabelsError, match="labels must"):
         label_projection(PERFECT, labels)
-
-
-def test_a_signal_of_zeros_is_refused() -> None:
-    with pytest.raises(InvalidLabelsError, match="zero for every class"):
-        project(PERFECT, torch.zeros(6, 2))

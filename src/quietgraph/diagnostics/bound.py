@@ -27,26 +27,17 @@ _FAILURE = 0.05  # exp(-x), the probability with which the bound may fail
 
 @dataclass(frozen=True, eq=False)
 class BoundTerms:
-    """The bound after each number of steps.
+    """The bound after each number of steps."""
 
-    Attributes:
-        steps: t [steps].
-        signal_loss: L_1, what the classifier has not yet fitted of the right labels [steps].
-        noise_loss: L_2, what it has fitted of the label noise [steps].
-        complexity: KC(K) of the whole kernel.
-        test_loss: The mean squared error over the unlabelled nodes whose right label is known [steps], the quantity
-            that is bounded; None where there is no such node.
-        num_labelled: m.
-        num_unlabelled: u.
-    """
-
-    steps: Tensor
-    signal_loss: Tensor
-    noise_loss: Tensor
-    complexity: KernelComplexity
+    steps: Tensor  # t [steps]
+    signal_loss: Tensor  # L_1, what the classifier has not yet fitted of the right labels [steps]
+    noise_loss: Tensor  # L_2, what it has fitted of the label noise [steps]
+    complexity: KernelComplexity  # KC(K) of the whole kernel
+    # The mean squared error over the unlabelled nodes whose right label is known, the quantity that is bounded [steps];
+    # None where there is no such node.
     test_loss: Tensor | None
-    num_labelled: int
-    num_unlabelled: int
+    num_labelled: int  # m
+    num_unlabelled: int  # u
 
     @property
     def upper_bound(self) -> Tensor:
@@ -90,7 +81,7 @@ def bound_terms(
             f"{num_labelled} of {len(labelled)} nodes. Give a mask of known nodes that leaves some out."
         )
     values = eigenbasis(embeddings, scale=scale)[0]
-    rate = 0.99 / float(values[0])
+    rate, num_unlabelled = 0.99 / float(values[0]), len(labels) - num_labelled
     count = int(max(labels.max(), reference.max())) + 1
     observed, right, inside = one_hot(labels, count), one_hot(reference, count), embeddings[labelled]
     spectrum, basis = eigenbasis(inside, scale=scale)
@@ -101,8 +92,7 @@ def bound_terms(
 
     def along(targets: Tensor) -> Tensor:
         """Return Q^T Y [rank, classes]."""
-        product = basis.T @ cross_product(inside, targets, scale=scale)
-        return product / spectrum.sqrt().unsqueeze(1)
+        return basis.T @ cross_product(inside, targets, scale=scale) / spectrum.sqrt().unsqueeze(1)
 
     signal = along(right[labelled]).square().sum(dim=1)
     outside = (right[labelled].square().sum() - signal.sum()).clamp(min=0)  # of the range of K_LL: never fitted
@@ -112,10 +102,10 @@ def bound_terms(
         steps=times,
         signal_loss=left.square() @ signal + outside,
         noise_loss=(1 - left).square() @ noise,
-        complexity=kernel_complexity(values, num_labelled=num_labelled, num_unlabelled=len(labels) - num_labelled),
+        complexity=kernel_complexity(values, num_labelled=num_labelled, num_unlabelled=num_unlabelled),
         test_loss=_test_loss(embeddings[seen], right[seen], basis, weights, scale) if seen.any() else None,
         num_labelled=num_labelled,
-        num_unlabelled=len(labels) - num_labelled,
+        num_unlabelled=num_unlabelled,
     )
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from quietgraph.diagnostics.kernel import ZERO, Scale, check_problem, cross_product, eigenbasis, one_hot
-from quietgraph.errors import InvalidLabelsError
 from quietgraph.types import UNKNOWN, Embeddings, Labels
 
 
@@ -58,17 +57,9 @@ class Projection:
 
 
 def project(embeddings: Embeddings, targets: Tensor, *, scale: Scale = "unit") -> Projection:
-    """Return how the columns of a matrix spread over the eigenvectors of K.
-
-    Args:
-        embeddings: One row per node [nodes, dim].
-        targets: One column per class [nodes, classes].
-        scale: "unit" for rows of length 1, "raw" for the rows as they are.
-    """
+    """Return how the columns of a matrix [nodes, classes], one of them not zero, spread over the eigenvectors of K."""
     norms = targets.square().sum(dim=0)
     present = norms > 0
-    if not bool(present.any()):
-        raise InvalidLabelsError("the signal to project must not be zero for every class.")
     values, basis = eigenbasis(embeddings, scale=scale)
     kept = values > ZERO * values[0]
     along = basis[:, kept].T @ cross_product(embeddings, targets[:, present], scale=scale)
@@ -89,16 +80,9 @@ def label_projection(embeddings: Embeddings, labels: Labels, *, scale: Scale = "
 def noise_projection(
     embeddings: Embeddings, labels: Labels, reference: Labels, *, scale: Scale = "unit"
 ) -> Projection | None:
-    """Return how the label noise, observed minus true, spreads over the eigenvectors of K.
+    """Return how the label noise, observed minus reference, spreads over the eigenvectors of K; None without.
 
-    Args:
-        embeddings: One row per node [nodes, dim].
-        labels: Observed [nodes], -1 where unknown.
-        reference: Taken as right [nodes], -1 where unknown.
-        scale: "unit" for rows of length 1, "raw" for the rows as they are.
-
-    Returns:
-        The projection over the nodes known in both, or None where no label is wrong.
+    The kernel is that of the nodes known in both.
     """
     check_problem(embeddings, labels, reference)
     known = (labels != UNKNOWN) & (reference != UNKNOWN)

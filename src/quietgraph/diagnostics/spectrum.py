@@ -11,31 +11,15 @@ from quietgraph.errors import InvalidParameterError
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """The eigenvalues of a kernel and what they sum up to.
+    """The eigenvalues of a kernel and what they sum up to."""
 
-    Attributes:
-        eigenvalues: Largest first [values]; the other eigenvalues of K are zero.
-        effective_rank: exp(entropy of the eigenvalues' fractions): the number of equally strong directions that would
-            be as spread out.
-        numerical_rank: How many eigenvalues are not zero.
-    """
-
-    eigenvalues: Tensor
-    effective_rank: float
-    numerical_rank: int
-
-    @property
-    def energy(self) -> Tensor:
-        """The fraction of the trace that the first r eigenvalues hold, for each r [values]."""
-        return (self.eigenvalues.cumsum(0) / self.eigenvalues.sum()).clamp(max=1)
+    eigenvalues: Tensor  # [values] largest first; the other eigenvalues of K are zero
+    effective_rank: float  # exp(entropy of their fractions): how many equally strong directions are as spread out
+    numerical_rank: int  # how many are not zero
 
 
 def describe_spectrum(eigenvalues: Tensor) -> Spectrum:
-    """Return the eigenvalues, largest first, with their effective and numerical rank.
-
-    Args:
-        eigenvalues: Of a kernel [values], in any order.
-    """
+    """Return the eigenvalues of a kernel [values], given in any order, with their effective and numerical rank."""
     ordered = _checked(eigenvalues)
     entropy = torch.special.entr(ordered / ordered.sum()).sum()
     return Spectrum(ordered, float(entropy.exp()), int((ordered > ZERO * ordered[0]).sum()))
@@ -43,19 +27,12 @@ def describe_spectrum(eigenvalues: Tensor) -> Spectrum:
 
 @dataclass(frozen=True)
 class KernelComplexity:
-    """KC(K) = rank_cost + tail_cost at the rank that makes it smallest.
-
-    Attributes:
-        value: The kernel complexity.
-        rank: The minimising rank r, at least 1; of equally good ones the smallest.
-        rank_cost: r (1/u + 1/m), what the r kept directions cost.
-        tail_cost: sqrt(sum of the other eigenvalues) (1/sqrt(u) + 1/sqrt(m)).
-    """
+    """KC(K) = rank_cost + tail_cost at the rank that makes it smallest."""
 
     value: float
-    rank: int
-    rank_cost: float
-    tail_cost: float
+    rank: int  # r, at least 1; of equally good ones the smallest
+    rank_cost: float  # r (1/u + 1/m), what the r kept directions cost
+    tail_cost: float  # sqrt(sum of the other eigenvalues) (1/sqrt(u) + 1/sqrt(m))
 
 
 def kernel_complexity(eigenvalues: Tensor, *, num_labelled: int, num_unlabelled: int) -> KernelComplexity:
@@ -66,14 +43,9 @@ def kernel_complexity(eigenvalues: Tensor, *, num_labelled: int, num_unlabelled:
 
     Args:
         eigenvalues: Those of K that can differ from zero [values], in any order.
-        num_labelled: m, at least 1.
-        num_unlabelled: u, at least 1.
+        num_labelled: m.
+        num_unlabelled: u.
     """
-    if min(num_labelled, num_unlabelled) < 1:
-        raise InvalidParameterError(
-            "kernel complexity needs at least one labelled and one unlabelled node, got "
-            f"{num_labelled} and {num_unlabelled}."
-        )
     ordered = _checked(eigenvalues)
     # Summed from the small end: total minus running sum would drown the tail in rounding.
     tails = torch.cat([ordered.flip(0).cumsum(0).flip(0)[1:], ordered.new_zeros(1)])
@@ -86,8 +58,7 @@ def kernel_complexity(eigenvalues: Tensor, *, num_labelled: int, num_unlabelled:
 
 def _checked(eigenvalues: Tensor) -> Tensor:
     """Return the eigenvalues in float64, largest first; raise where they are no spectrum of a kernel."""
-    fits = eigenvalues.dim() == 1 and bool((eigenvalues >= 0).all() & eigenvalues.isfinite().all() & eigenvalues.any())
-    if not fits:
+    if not bool((eigenvalues >= 0).all() & eigenvalues.isfinite().all() & eigenvalues.any()):
         raise InvalidParameterError(
             f"eigenvalues of a kernel must be finite, not negative and not all zero [values], got {eigenvalues}. "
             "Take them from eigenbasis."

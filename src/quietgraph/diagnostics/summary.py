@@ -11,7 +11,7 @@ from torch import Tensor
 
 from quietgraph.data.data import Data, Truth
 from quietgraph.data.noise import apply_noise
-from quietgraph.data.noise_setting import NoiseSetting, parse_noise
+from quietgraph.data.noise_setting import parse_noise
 from quietgraph.data.splits import Split, no_node
 from quietgraph.diagnostics.bound import BoundTerms, bound_terms
 from quietgraph.diagnostics.kernel import Scale, attended_embeddings, check_problem, eigenbasis
@@ -24,19 +24,10 @@ from quietgraph.types import UNKNOWN, Embeddings, Labels, MaskLike
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """What the theory says of one embedding and of plain F = K H / lambda_1, the low-rank attention on it.
+    """What the theory says of one embedding, and `attended`: of plain F = K H / lambda_1, the low-rank attention on it.
 
-    Attributes:
-        num_nodes: Rows of the embedding.
-        dim: Columns of the embedding.
-        scale: The normalisation all numbers rest on.
-        spectrum: Of the kernel K.
-        attended_spectrum: Of the kernel of plain F.
-        bound: Kernel complexity and bound terms on K.
-        attended_bound: The same of plain F.
-        signal: How the right labels (without a reference: the observed ones) of the nodes with an observed label
-            spread over the kernel of these nodes.
-        noise: How their label noise does; None without noise or reference.
+    `signal` is how the right labels (without a reference: the observed ones) of the nodes with an observed label spread
+    over the kernel of these nodes, `noise` how their label noise does; None without noise or reference.
     """
 
     num_nodes: int
@@ -52,27 +43,22 @@ class Diagnosis:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as nested dicts, lists and numbers, ready for JSON."""
         plain = asdict(self, dict_factory=lambda pairs: {name: _plain(value) for name, value in pairs})
-        for name in ("bound", "attended_bound"):
-            bound: BoundTerms = getattr(self, name)
-            plain[name] |= {"upper_bound": bound.upper_bound.tolist(), "best_step": bound.best_step}
-        for name, projection in (("signal", self.signal), ("noise", self.noise)):
-            if projection is not None:
-                plain[name] |= {
-                    "scores": projection.scores.tolist(),
-                    "concentration": projection.concentration.tolist(),
-                    "beyond": projection.beyond,
-                    "rank_holding_80": projection.rank_holding(0.8),
-                }
+        bound, spread = ("upper_bound", "best_step"), ("scores", "concentration", "beyond")
+        for part, names in {"bound": bound, "attended_bound": bound, "signal": spread, "noise": spread}.items():
+            one: BoundTerms | Projection | None = getattr(self, part)
+            if one is not None:
+                plain[part] |= {name: _plain(getattr(one, name)) for name in names}
+            if isinstance(one, Projection):
+                plain[part]["rank_holding_80"] = one.rank_holding(0.8)
         return plain
 
     def table(self) -> tuple[list[str], list[list[object]]]:
         """Return the columns and rows of a table of the numbers, at the step with the smallest bound."""
         bounds, spectra = (self.bound, self.attended_bound), (self.spectrum, self.attended_spectrum)
-        best = [int(one.upper_bound.argmin()) for one in bounds]
 
         def at_best(name: str) -> list[object]:
-            found = [getattr(one, name) for one in bounds]
-            return ["" if one is None else f"{float(one[step]):.3f}" for one, step in zip(found, best, strict=True)]
+            found = [(getattr(one, name), one.upper_bound.argmin()) for one in bounds]
+            return ["" if values is None else f"{float(values[step]):.3f}" for values, step in found]
 
         rows: list[list[object]] = [
             ["effective rank", *(f"{one.effective_rank:.1f}" for one in spectra)],
@@ -136,28 +122,21 @@ def diagnose(
     )
 
 
-def diagnose_benchmark(
-    data: Data, truth: Truth, embeddings: Embeddings, noise: NoiseSetting | str, *, seed: int
-) -> Diagnosis:
+def diagnose_benchmark(data: Data, truth: Truth, embeddings: Embeddings, noise: str, *, seed: int) -> Diagnosis:
     """Return all diagnostics of an embedding against the true labels of a dataset, with noise on all its nodes.
 
-    Args:
-        data: The dataset without noise; its training nodes are the labelled ones of the theorem.
-        truth: The true labels.
-        embeddings: One row per node of the dataset, from any method [nodes, dim].
-        noise: The label noise whose part in the embedding is studied.
-        seed: Of the noise.
+    The data are those without noise; their training nodes are the labelled ones of the theorem.
     """
     observed = noise_everywhere(data, truth, noise, seed=seed)
     return diagnose(embeddings, observed, labelled=data.split.train, reference=truth.codes)
 
 
-def noise_everywhere(data: Data, truth: Truth, noise: NoiseSetting | str, *, seed: int) -> Labels:
+def noise_everywhere(data: Data, truth: Truth, noise: str, *, seed: int) -> Labels:
     """Return the labels of all nodes under this noise; on training nodes they are what a fit sees.
 
     Annotators and files label the labelled nodes alone; the true classes stand elsewhere.
     """
-    setting = parse_noise(noise) if isinstance(noise, str) else noise
+    setting = parse_noise(noise)
     if setting.kind not in {"annotator", "annotators", "labels"}:
         everywhere, nowhere = torch.ones_like(data.split.train), no_node(data.codes)
         data = replace(data, codes=truth.codes, split=Split(everywhere, nowhere, nowhere))
