@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias, cast, final
+from typing import cast, final
 
 import torch
 import torch.nn.functional as F
@@ -19,42 +19,37 @@ from quietgraph.params import param
 from quietgraph.rng import torch_generator
 from quietgraph.types import Embeddings, Scalar
 
-Cost: TypeAlias = Callable[[Tensor, Tensor], Scalar]  # of features and normalised adjacency
-
 _EDGE_FRACTION = 0.2  # most changed pairs, per edge
 _FEATURE_LIMIT = 0.04  # most change of a feature entry, in mean entries
 _TOLERANCE = 1e-3  # of the number of changed pairs
 _HALVINGS = 60
 
 
-@dataclass(frozen=True)
-class AttackSettings:
-    """How hard an attack tries and how far it may go."""
-
-    steps: int
-    edge_step: float  # step size on the changes of node pairs, shrinking with its root
-    feature_step: float
-    feature_limit: float
-
-
 def attack(
-    features: Tensor, adjacency: Tensor, cost: Cost, how: AttackSettings, *, generator: torch.Generator
+    features: Tensor,
+    adjacency: Tensor,
+    cost: Callable[[Tensor, Tensor], Scalar],
+    how: "ARIEL",
+    *,
+    unit: float,
+    generator: torch.Generator,
 ) -> tuple[Tensor, Tensor]:
-    """Return features and adjacency that raise the cost, by projected gradient ascent.
+    """Return features and adjacency that raise the cost of features and normalised adjacency, by gradient ascent.
 
     Every pair of nodes may flip with a probability S, and every feature may move. S climbs the gradient within [0, 1]
-    and a total of a fifth of the edges; features climb its sign. In the end each pair flips with its probability. Rows
-    are dense [nodes, features], as is the symmetric adjacency without self-loops [nodes, nodes].
+    and a total of a fifth of the edges, its steps shrinking with their root; features climb its sign in steps relative
+    to a unit. In the end each pair flips with its probability. Rows are dense [nodes, features], as is the symmetric
+    adjacency without self-loops [nodes, nodes].
     """
     flip = torch.where(adjacency > 0, -adjacency, 1.0).fill_diagonal_(0)
     most = _EDGE_FRACTION * float((adjacency > 0).sum()) / 2
-    chances, moves = torch.zeros_like(adjacency), torch.zeros_like(features)
-    for step in range(1, how.steps + 1):
+    chances, moves, limit = torch.zeros_like(adjacency), torch.zeros_like(features), _FEATURE_LIMIT * unit
+    for step in range(1, how.attack_steps + 1):
         rows, edges = (features + moves).requires_grad_(), (adjacency + chances * flip).requires_grad_()
         by_rows, by_edges = torch.autograd.grad(cost(rows, normalise_dense(edges)), (rows, edges))
         by_flips = by_edges * flip
         chances = project_total(chances + how.edge_step / step**0.5 * (by_flips + by_flips.T), most)
-        moves = (moves + how.feature_step * by_rows.sign()).clamp(-how.feature_limit, how.feature_limit)
+        moves = (moves + how.feature_step * unit * by_rows.sign()).clamp(-limit, limit)
     draws = torch.rand(chances.shape, generator=generator).to(chances)
     upper = torch.triu(draws < chances, diagonal=1).to(chances)
     return features + moves, adjacency + (upper + upper.T) * flip
@@ -85,11 +80,9 @@ def similarity_excess(first: Embeddings, second: Embeddings, clean: Embeddings, 
     With e(a, b) = exp(cos(a, b) / temperature) row by row, the mean of
     max(0, 2 e(first, second) - e(first, clean) - e(second, clean)), the last two held constant.
     """
-    alike = [
-        (F.cosine_similarity(one, other) / temperature).exp()
-        for one, other in ((first, second), (first, clean), (second, clean))
-    ]
-    return (2 * alike[0] - (alike[1] + alike[2]).detach()).relu().mean()
+    pairs = (first, second), (first, clean), (second, clean)
+    views, *held = ((F.cosine_similarity(*pair) / temperature).exp() for pair in pairs)
+    return (2 * views - (held[0] + held[1]).detach()).relu().mean()
 
 
 def normalise_dense(adjacency: Tensor) -> Tensor:
@@ -142,7 +135,6 @@ class ARIEL(NodeClassifier):
         networks, features = nn.ModuleList([encoder, head]), scaled(graph, self.feature_norm)
         values = features.values if isinstance(features, CSR) else features[features != 0]
         unit = float(values.abs().mean()) if len(values) else 0.0
-        how = AttackSettings(self.attack_steps, self.edge_step, self.feature_step * unit, _FEATURE_LIMIT * unit)
         names = ("subgraphs", "views", "attack")
         node_draws, view_draws, attack_draws = (torch_generator(self.seed, name) for name in names)
 
@@ -159,7 +151,9 @@ class ARIEL(NodeClassifier):
 
         def losses(_: int) -> dict[str, Tensor]:
             nodes = torch.randperm(graph.num_nodes, generator=node_draws)[: self.sample].to(graph.device)
-            rows, adjacency = _induced(graph, nodes, features)
+            rows = features.take_rows(nodes).to_dense() if isinstance(features, CSR) else features[nodes]
+            picks = nodes.cpu().numpy()
+            adjacency = torch.from_numpy(graph.adjacency.to_scipy()[picks][:, picks].toarray()).to(rows)
             first = view(rows, adjacency, self.edge_drop_1, self.feature_mask_1)
             second = view(rows, adjacency, self.edge_drop_2, self.feature_mask_2)
             costs = {"contrast": alike(first, second)}
@@ -170,9 +164,8 @@ class ARIEL(NodeClassifier):
             if self.attack_weight > 0:  # against view 1, the networks held fixed
                 fixed = first.detach()
                 networks.eval().requires_grad_(False)
-                found, flipped = attack(
-                    rows, adjacency, lambda *given: alike(fixed, project(*given)), how, generator=attack_draws
-                )
+                given = rows, adjacency, lambda *seen: alike(fixed, project(*seen)), self
+                found, flipped = attack(*given, unit=unit, generator=attack_draws)
                 networks.train().requires_grad_(True)
                 costs["adversarial"] = self.attack_weight * alike(first, project(found, normalise_dense(flipped)))
             return {"loss": torch.stack([*costs.values()]).sum(), **costs}
@@ -180,11 +173,3 @@ class ARIEL(NodeClassifier):
         schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay)
         history = train(networks, losses, schedule, on_epoch=observed.on_epoch, what="learning embeddings")
         return fit_on_embeddings(network, graph, observed, seed=self.seed, history=history)
-
-
-def _induced(graph: Graph, nodes: Tensor, features: Tensor | CSR) -> tuple[Tensor, Tensor]:
-    """Return dense features and adjacency among some nodes."""
-    rows = features.take_rows(nodes).to_dense() if isinstance(features, CSR) else features[nodes]
-    picks = nodes.cpu().numpy()
-    adjacency = graph.adjacency.to_scipy()[picks][:, picks].toarray()
-    return rows, torch.from_numpy(adjacency).to(rows)

@@ -30,13 +30,7 @@ class GraceEncoder(nn.Module):
         return self.rows(scaled(graph, self.norm), normalised_adjacency(graph))
 
     def rows(self, features: Features, operator: CSR | Tensor, mask: Tensor | None = None) -> Embeddings:
-        """Return the embeddings of a view [nodes, dim].
-
-        Args:
-            features: One row per node; a dense matrix may need a gradient.
-            operator: Normalised adjacency; a dense one may need a gradient.
-            mask: Feature columns that count [features] of 0 or 1.
-        """
+        """Return the embeddings of a view, whose mask tells the feature columns that count [nodes, dim]."""
         # A masked column is a row of W0 that counts 0.
         weight = self.first if mask is None else self.first * mask[:, None]
         hidden = self.activate(_spread(operator, project(features, weight)) + self.first_bias)

@@ -33,11 +33,7 @@ class OneLayerEncoder(nn.Module):
 
     def forward(self, graph: Graph) -> Embeddings:
         """Return the embeddings of every node [nodes, dim]."""
-        return self.spread(self.project(graph), normalised_adjacency(graph))
-
-    def project(self, graph: Graph) -> Tensor:
-        """Return X W [nodes, dim]."""
-        return project(scaled(graph, self.norm), self.weight)
+        return self.spread(project(scaled(graph, self.norm), self.weight), normalised_adjacency(graph))
 
     def spread(self, projected: Tensor, operator: CSR) -> Embeddings:
         """Return the embeddings of projected features through an operator [nodes, dim]."""
@@ -59,24 +55,10 @@ class Discriminator(nn.Module):
         return rows @ (self.weight[0] @ total) + len(summaries) * self.bias
 
 
-@dataclass(frozen=True, eq=False)
-class Augmented:
-    """A changed graph: its operator, its nodes and the feature rows that are shown."""
-
-    operator: CSR
-    nodes: Tensor  # [nodes] of 0 or 1
-    shown: Tensor | None = None  # [nodes] of 0 or 1; None = all
-
-    def summary(self, encoder: OneLayerEncoder, projected: Tensor) -> Tensor:
-        """Return the sigmoid of the mean embedding of its nodes [dim]."""
-        if self.shown is not None:  # a hidden feature row is a projected row of zeros
-            projected = projected * self.shown[:, None]
-        rows = encoder.spread(projected, self.operator)
-        return (self.nodes @ rows / self.nodes.sum().clamp_min(1)).sigmoid()
-
-
-def augment(structure: Structure, kind: str, rate: float, *, generator: torch.Generator) -> Augmented:
-    """Return a random change of the graph, one of `AUGMENTATIONS`.
+def augment(
+    structure: Structure, kind: str, rate: float, *, generator: torch.Generator
+) -> tuple[CSR, Tensor, Tensor | None]:
+    """Return operator, nodes and shown feature rows (none: all) of a randomly changed graph; rows are 0 or 1 [nodes].
 
     "edge" drops rate / 2 of the edges and adds as many spare pairs, "node" drops a share of the nodes, "subgraph" keeps
     the rest as a grown region, "mask" hides the features of a share.
@@ -85,17 +67,17 @@ def augment(structure: Structure, kind: str, rate: float, *, generator: torch.Ge
     every = weights.values.new_ones(num_nodes)
     if kind == "edge":
         rates = ViewRates(edge_drop=rate / 2, edge_add=rate / 2)
-        return Augmented(draw_view(structure, 0, rates, generator=generator).operator, every)
+        return draw_view(structure, 0, rates, generator=generator).operator, every, None
     if kind == "subgraph":
         kept = grow_region(weights, num_nodes - int(rate * num_nodes), generator=generator)
     else:
         kept = torch.rand(num_nodes, generator=generator) >= rate
     kept = kept.to(every.device)
     if kind == "mask":
-        return Augmented(structure.operator(), every, kept.to(every))
+        return structure.operator(), every, kept.to(every)
     present, joined = structure.everything(), kept[weights.rows] & kept[weights.columns.long()]
     present[structure.pair_of_entry[~joined]] = 0
-    return Augmented(structure.operator(present), kept.to(every))
+    return structure.operator(present), kept.to(every), None
 
 
 def grow_region(adjacency: CSR, wanted: int, *, generator: torch.Generator) -> Mask:
@@ -147,17 +129,18 @@ class GraphCL(NodeClassifier):
         encoder = cast("OneLayerEncoder", network.encoder)
         head = Discriminator(self.dim, seed=self.seed).to(graph.device)
         added = ViewRates(edge_add=self.rate / 2 if self.augmentation == "edge" else 0.0)
-        spare_draws, view_draws, draws = (
-            torch_generator(self.seed, name) for name in ("spare pairs", "views", "nodes")
-        )
+        names = ("spare pairs", "views", "nodes")
+        spare_draws, view_draws, draws = (torch_generator(self.seed, name) for name in names)
         structure, loss = view_structure(graph, [added], generator=spare_draws), 0.0
         views = [augment(structure, self.augmentation, self.rate, generator=view_draws) for _ in range(2)]
-        whole = structure.operator()
+        whole, features = structure.operator(), scaled(graph, self.feature_norm)
 
         def losses(_: int) -> dict[str, Tensor]:
             nonlocal loss
-            projected = encoder.project(graph)
-            summaries = [view.summary(encoder, projected) for view in views]
+            projected, summaries = project(features, encoder.weight), []
+            for operator, nodes, shown in views:  # a hidden feature row is a projected row of zeros
+                rows = encoder.spread(projected if shown is None else projected * shown[:, None], operator)
+                summaries.append((nodes @ rows / nodes.sum().clamp_min(1)).sigmoid())
             order = torch.randperm(graph.num_nodes, generator=draws).to(graph.device)
             real = head(encoder.spread(projected, whole), summaries)
             fake = head(encoder.spread(projected.index_select(0, order), whole), summaries)
