@@ -81,7 +81,12 @@ def fit(options: Fit) -> None:
             model.fit(data, on_epoch=on_epoch)
         scores.append({"method": text, **({} if truth is None else score(model, data, truth))})
     with progress("assessing the labels") as tick:
-        assessment = assess(models[0], progress=tick)
+        assessment, *others = (assess(model, progress=tick) for model in (models if truth is None else models[:1]))
+    if others:  # nobody knows the true labels
+        for row, one in zip(scores, [assessment, *others], strict=True):
+            row["labels_predicted"] = float(
+                (one.out_of_fold.argmax(axis=1) == one.codes.numpy())[one.codes >= 0].mean()
+            )
     if truth is not None:
         note(f"{int(truth.wrong(data).sum()):,} of {int(data.known.sum()):,} labels were made wrong on purpose")
     write_run(
@@ -153,12 +158,11 @@ def _print(options: Fit, assessment: "Assessment", scores: list[dict[str, Any]],
     if options.json_:
         tell("", {"folder": folder, "scores": scores, **assessment.to_dict()}, as_json=True)
         return
-    if len(scores[0]) > 1:
-        names = ("test_accuracy", "test_macro_f1")
-        show_table(
-            ["method", "test accuracy", "macro-F1"],
-            [[one["method"], *(f"{one[n]:.3f}" for n in names)] for one in scores],
-        )
+    shown = {"test_accuracy": "test accuracy", "test_macro_f1": "macro-F1", "labels_predicted": "labels predicted"}
+    names = [name for name in shown if name in scores[0]]
+    if names:
+        rows = [[one["method"], *(f"{one[name]:.3f}" for name in names)] for one in scores]
+        show_table(["method", *(shown[name] for name in names)], rows)
     results.print(assessment.verdict.sentence)
     for reason in assessment.verdict.reasons:
         results.print(f"  {reason}")
