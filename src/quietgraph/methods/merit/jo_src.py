@@ -11,12 +11,74 @@ from torch import Tensor
 
 from quietgraph.methods.base import Observed
 from quietgraph.methods.merit.labelled import LabelledSiamese, LabelledTrainer
-from quietgraph.methods.merit.siamese import ForwardPass, Siamese, move_towards
+from quietgraph.methods.merit.siamese import Siamese, move_towards
 from quietgraph.methods.probe import fit_probe
 from quietgraph.params import param
 from quietgraph.types import Labels, Mask, Scalar
 
 _SOFTENING = 10  # of the teacher where the views disagree
+
+
+class _Trainer(LabelledTrainer):
+    method: "JoSRC"
+
+    def __init__(self, method: "JoSRC", siamese: Siamese, observed: Observed) -> None:
+        super().__init__(method, siamese, observed)
+        usual = 0.3 if observed.num_classes >= 5 else 0.1
+        smoothing = usual if method.smoothing is None else method.smoothing
+        self.smooth = smooth_labels(observed.codes.clamp_min(0), observed.num_classes, smoothing)
+        with torch.no_grad():
+            embeddings = siamese.network.encoder(siamese.graph)
+        # An undecided head would doubt every label.
+        self.head.become(fit_probe("inductive", embeddings, siamese.graph, observed, seed=method.seed))
+        self.slow_head = copy.deepcopy(self.head).requires_grad_(False)
+
+    def losses(self, epoch: int) -> dict[str, Tensor]:
+        method, nodes, passed_time = self.method, self.draw_labelled(), epoch / self.method.epochs
+        passed = self.siamese.forward(self.siamese.draw_nodes(nodes))
+        observed, views = self.smooth[nodes], [self.head(each).log_softmax(dim=1) for each in passed.embeddings]
+        first, second = (each[: len(nodes)] for each in views)
+        with torch.no_grad():
+            clean = agreement((first.exp() + second.exp()) / 2, observed) >= self._threshold(passed_time)
+            clean |= self.certain[nodes]
+        weight = method.label_weight
+        if passed_time < method.correction_delay:
+            costs = label_cost(first, observed, clean) + label_cost(second, observed, clean)
+            values = {"views": passed.loss(method.cross_view), "labels": weight * costs}
+        else:
+            agree = first.argmax(dim=1) == second.argmax(dim=1)
+            with torch.no_grad():
+                taught = [self.slow_head(each[: len(nodes)]).softmax(dim=1) for each in passed.target_embeddings]
+            targets = choose_targets(observed, (taught[0] + taught[1]) / 2, clean, agree)
+            kept = torch.cat([clean, clean.new_ones(len(views[0]) - len(nodes))])  # all but labels taken for wrong
+            kept = kept if int(kept.sum()) > 1 else torch.ones_like(kept)
+            costs = label_cost(first, targets) + label_cost(second, targets)
+            values = {
+                "views": passed.loss(method.cross_view, kept),
+                "labels": weight * (1 - method.consistency) * costs,
+                "consistency": weight * method.consistency * symmetric_divergence(views[0], views[1]),
+            }
+        return {"loss": torch.stack([*values.values()]).sum(), **values}
+
+    def after_step(self) -> None:
+        super().after_step()
+        move_towards(self.slow_head, self.head, self.method.momentum)
+
+    @torch.no_grad()
+    def trusted(self) -> Mask:
+        predicted = self.scores(self.labelled).softmax(dim=1)
+        clean = agreement(predicted, self.smooth[self.labelled]) >= self.method.last_threshold
+        clean |= self.certain[self.labelled]
+        trusted = torch.zeros_like(self.observed.train)
+        trusted[self.labelled[clean]] = True
+        return trusted if clean.any() else self.observed.train
+
+    def _threshold(self, passed: float) -> float:
+        """Return the agreement a label needs: it rises from 0 until correction begins, then towards its last value."""
+        method, delay = self.method, self.method.correction_delay
+        if passed < delay:
+            return method.threshold * passed / delay
+        return method.threshold + (method.last_threshold - method.threshold) * (passed - delay) / (1 - delay)
 
 
 @final
@@ -30,6 +92,7 @@ class JoSRC(LabelledSiamese):
     outside the known ones is left out: label noise has none.
     """
 
+    _trainer = _Trainer
     correction_delay: float = param(0.1, "fraction of the epochs with labels before any is corrected", low=0, high=0.9)
     smoothing: float | None = param(
         None, "fraction of a label spread over the other classes (none: 0.3, below five classes 0.1)", low=0, high=0.9
@@ -38,75 +101,6 @@ class JoSRC(LabelledSiamese):
     last_threshold: float = param(0.85, "agreement it needs in the end", low=0, high=1)
     label_weight: float = param(0.03, "weight of labels and consistency beside the views", low=0)
     consistency: float = param(0.5, "weight of agreeing views against labels", low=0, high=1)
-
-    def _trainer(self, siamese: Siamese, observed: Observed) -> LabelledTrainer:
-        return _Trainer(self, siamese, observed)
-
-
-class _Trainer(LabelledTrainer):
-    def __init__(self, method: JoSRC, siamese: Siamese, observed: Observed) -> None:
-        super().__init__(siamese, observed)
-        usual = 0.3 if observed.num_classes >= 5 else 0.1
-        self.method, self.smoothing = method, usual if method.smoothing is None else method.smoothing
-        with torch.no_grad():
-            embeddings = siamese.network.encoder(siamese.graph)
-        # An undecided head would doubt every label.
-        self.head.become(fit_probe("inductive", embeddings, siamese.graph, observed, seed=method.seed))
-        self.slow_head = copy.deepcopy(self.head).requires_grad_(False)
-
-    def losses(self, epoch: int) -> dict[str, Tensor]:
-        method, nodes, passed_time = self.method, self.draw_labelled(), epoch / self.method.epochs
-        passed = self.siamese.forward(self.siamese.draw_nodes(nodes))
-        observed = smooth_labels(self.observed.codes[nodes], self.observed.num_classes, self.smoothing)
-        views = [self.head(each).log_softmax(dim=1) for each in passed.embeddings]
-        first, second = (each[: len(nodes)] for each in views)
-        with torch.no_grad():
-            clean = agreement((first.exp() + second.exp()) / 2, observed) >= self._threshold(passed_time)
-            clean |= self.certain[nodes]
-        beta, weight = self.siamese.how.cross_view, method.label_weight
-        if passed_time < method.correction_delay:
-            values = {
-                "views": passed.loss(beta),
-                "labels": weight * (label_cost(first, observed, clean) + label_cost(second, observed, clean)),
-            }
-        else:
-            agree = first.argmax(dim=1) == second.argmax(dim=1)
-            targets = choose_targets(observed, self._teach(passed, len(nodes)), clean, agree)
-            kept = torch.cat([clean, clean.new_ones(len(views[0]) - len(nodes))])  # all but labels taken for wrong
-            kept = kept if int(kept.sum()) > 1 else torch.ones_like(kept)
-            costs = label_cost(first, targets) + label_cost(second, targets)
-            values = {
-                "views": passed.loss(beta, kept),
-                "labels": weight * (1 - method.consistency) * costs,
-                "consistency": weight * method.consistency * symmetric_divergence(views[0], views[1]),
-            }
-        return {"loss": torch.stack([*values.values()]).sum(), **values}
-
-    def after_step(self) -> None:
-        super().after_step()
-        move_towards(self.slow_head, self.head, self.siamese.how.momentum)
-
-    @torch.no_grad()
-    def trusted(self) -> Mask:
-        observed = smooth_labels(self.observed.codes[self.labelled], self.observed.num_classes, self.smoothing)
-        clean = agreement(self.scores(self.labelled).softmax(dim=1), observed) >= self.method.last_threshold
-        clean |= self.certain[self.labelled]
-        trusted = torch.zeros_like(self.observed.train)
-        trusted[self.labelled[clean]] = True
-        return trusted if clean.any() else self.observed.train
-
-    def _threshold(self, passed: float) -> float:
-        """Return the agreement a label needs: it rises from 0 until correction begins, then towards its last value."""
-        method, delay = self.method, self.method.correction_delay
-        if passed < delay:
-            return method.threshold * passed / delay
-        return method.threshold + (method.last_threshold - method.threshold) * (passed - delay) / (1 - delay)
-
-    @torch.no_grad()
-    def _teach(self, passed: ForwardPass, count: int) -> Tensor:
-        """Return what the target network and the slow head predict, over both views [count, classes]."""
-        views = [self.slow_head(each[:count]).softmax(dim=1) for each in passed.target_embeddings]
-        return (views[0] + views[1]) / 2
 
 
 def smooth_labels(labels: Labels, num_classes: int, smoothing: float) -> Tensor:

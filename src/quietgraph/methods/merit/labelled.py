@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -48,9 +49,9 @@ class Head(nn.Linear):
 class LabelledTrainer(nn.Module, ABC):
     """The networks with a head, and the training nodes of a step."""
 
-    def __init__(self, siamese: Siamese, observed: Observed) -> None:
+    def __init__(self, method: Any, siamese: Siamese, observed: Observed) -> None:
         super().__init__()
-        self.siamese, self.observed = siamese, observed
+        self.method, self.siamese, self.observed = method, siamese, observed
         self.network = siamese.network  # before the head: the moments of its training are by position
         self.head = Head(siamese.how.dim, observed.num_classes).to(observed.codes.device)
         self.labelled = observed.train.nonzero().squeeze(1)
@@ -88,12 +89,9 @@ class LabelledSiamese(SiameseClassifier):
     The head predicts, or a logistic regression on the selected nodes where that is better on validation labels.
     """
 
+    _trainer: ClassVar[type[LabelledTrainer]]
     warm_up: int = param(300, "epochs of contrast before labels are used", low=0)
     epochs: int = param(200, "epochs with labels", low=1)
-
-    @abstractmethod
-    def _trainer(self, siamese: Siamese, observed: Observed) -> LabelledTrainer:
-        """Return what trains the networks on labels."""
 
     def _network(self, features: int, classes: int) -> ProbedEncoder:
         return ProbedEncoder(self._encoder(features), Probe("inductive", self.dim, classes))
@@ -105,7 +103,7 @@ class LabelledSiamese(SiameseClassifier):
         def learn(labels: Observed) -> Fitted:
             with torch.random.fork_rng(devices=[]):
                 torch.set_rng_state(stream)  # so that equal labels teach the same whenever they are learned
-                trainer, nodes = self._trainer(siamese.copy(), labels), labels.validation.nonzero().squeeze(1)
+                trainer, nodes = self._trainer(self, siamese.copy(), labels), labels.validation.nonzero().squeeze(1)
                 held_out = labels.at(nodes)
                 history = train(
                     trainer,

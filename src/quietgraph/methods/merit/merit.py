@@ -29,6 +29,5 @@ class MERIT(SiameseClassifier):
 
     def _fit(self, graph: Graph, observed: Observed) -> Fitted:
         siamese, history = self._contrast(graph, self.epochs, observed)
-        probe = Probe(self.classifier, self.dim, observed.num_classes)
-        network = ProbedEncoder(siamese.network.encoder, probe)
+        network = ProbedEncoder(siamese.network.encoder, Probe(self.classifier, self.dim, observed.num_classes))
         return fit_on_embeddings(network, graph, observed, seed=self.seed, history=history)

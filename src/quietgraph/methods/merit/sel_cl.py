@@ -11,46 +11,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from quietgraph.methods.base import Observed
 from quietgraph.methods.merit.labelled import LabelledSiamese, LabelledTrainer
-from quietgraph.methods.merit.siamese import Siamese
 from quietgraph.params import param
 from quietgraph.types import Embeddings, Labels, Mask, Scalar
 
 _HIGHEST, _LOWEST = 0.99, 0.01  # fractions of a vote are kept between these
 
 
-@final
-@dataclass(kw_only=True, eq=False, repr=False)
-class SelCL(LabelledSiamese):
-    """Selective supervised contrast on MERIT's networks (Sel-CL, Li et al., CVPR 2022).
-
-    The method is one for images; its port to graphs is our reading: MERIT's 300 epochs without labels, then MERIT's
-    loss with the confident pairs of Sel-CL among the labelled nodes. There is no queue and no mixup.
-    """
-
-    neighbours: int = param(10, "labelled neighbours that vote on a label (k)", low=1)
-    confident_quantile: float = param(
-        0.5, "quantile of the classes' confirmed labels that is the quota (alpha)", low=0, high=1
-    )
-    pair_quantile: float = param(0.25, "quantile of confident similarities that admits a pair (beta)", low=0, high=1)
-    pair_temperature: float = param(0.5, "temperature of the contrast of pairs", low=1e-3)
-    pair_weight: float = param(1.0, "weight of the contrast of pairs", low=0)
-    label_weight: float = param(1.0, "weight of confident labels (lambda_c)", low=0)
-    similarity_weight: float = param(0.01, "weight of the pairs' classes (lambda_s)", low=0)
-    refresh: int = param(5, "epochs between two selections", low=1)
-
-    def _trainer(self, siamese: Siamese, observed: Observed) -> LabelledTrainer:
-        return _Trainer(self, siamese, observed)
-
-
 class _Trainer(LabelledTrainer):
-    confident: Mask  # of the nodes of the latest selection
+    method: "SelCL"
+    nodes: Tensor  # of the latest selection, as the next
+    confident: Mask
     pairs: Tensor
-
-    def __init__(self, method: SelCL, siamese: Siamese, observed: Observed) -> None:
-        super().__init__(siamese, observed)
-        self.method, self.nodes = method, self.labelled
 
     def losses(self, epoch: int) -> dict[str, Tensor]:
         method = self.method
@@ -85,6 +57,28 @@ class _Trainer(LabelledTrainer):
         confident = confident_nodes(similarity, labels, method.neighbours, method.confident_quantile)
         confident |= self.certain[nodes]
         return confident, confident_pairs(similarity, labels, confident, method.pair_quantile)
+
+
+@final
+@dataclass(kw_only=True, eq=False, repr=False)
+class SelCL(LabelledSiamese):
+    """Selective supervised contrast on MERIT's networks (Sel-CL, Li et al., CVPR 2022).
+
+    The method is one for images; its port to graphs is our reading: MERIT's 300 epochs without labels, then MERIT's
+    loss with the confident pairs of Sel-CL among the labelled nodes. There is no queue and no mixup.
+    """
+
+    _trainer = _Trainer
+    neighbours: int = param(10, "labelled neighbours that vote on a label (k)", low=1)
+    confident_quantile: float = param(
+        0.5, "quantile of the classes' confirmed labels that is the quota (alpha)", low=0, high=1
+    )
+    pair_quantile: float = param(0.25, "quantile of confident similarities that admits a pair (beta)", low=0, high=1)
+    pair_temperature: float = param(0.5, "temperature of the contrast of pairs", low=1e-3)
+    pair_weight: float = param(1.0, "weight of the contrast of pairs", low=0)
+    label_weight: float = param(1.0, "weight of confident labels (lambda_c)", low=0)
+    similarity_weight: float = param(0.01, "weight of the pairs' classes (lambda_s)", low=0)
+    refresh: int = param(5, "epochs between two selections", low=1)
 
 
 def confident_nodes(similarity: Tensor, labels: Labels, neighbours: int, quantile: float) -> Mask:

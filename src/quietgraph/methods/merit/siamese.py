@@ -171,19 +171,15 @@ class Siamese:
         if always is None and count <= self.how.sample:
             return torch.arange(count, device=self.graph.device)
         order = torch.randperm(count, generator=self.draws).to(self.graph.device)
-        if always is None:
-            return order[: self.how.sample]
-        others = torch.ones(count, dtype=torch.bool, device=order.device)
-        others[always] = False
-        return torch.cat([always, order[others[order]][: self.how.sample]])
+        always = order[:0] if always is None else always
+        return torch.cat([always, order[torch.isin(order, always, invert=True)][: self.how.sample]])
 
     def forward(self, nodes: Tensor) -> ForwardPass:
         """Return the outputs of both networks for some nodes in two newly drawn views."""
         changed = draw_view(self.structure, self.graph.num_features, self.rates, generator=self.draws)
         kept = torch.rand(self.graph.num_features, generator=self.draws) >= self.how.feature_mask
-        mask = kept.to(self.diffused)
         first = edge_view(self.features, changed.operator, nodes, changed.feature_mask)
-        return self.network(first, dense_view(self.diffused[nodes], mask))
+        return self.network(first, dense_view(self.diffused[nodes], kept.to(self.diffused)))
 
     def embed(self, nodes: Tensor) -> Embeddings:
         """Return the embeddings of some nodes in the unchanged graph [nodes, dim]."""
