@@ -87,6 +87,6 @@ def test_mistakes_in_a_file_of_labels_are_one_sentence(tmp_path: Path, content: 
 @pytest.mark.data
 def test_the_labels_of_a_language_model_for_cora() -> None:
     data, truth = load_benchmark("cora")
-    observed = apply_noise(data, truth, "labels:cora-gpt35.csv#db353977", seed=0)
+    observed = apply_noise(data, truth, "labels:cora-gpt35.csv", seed=0)
     wrong = truth.wrong(observed).sum() / observed.known.sum()
     assert float(wrong) == pytest.approx(0.334, abs=0.001)

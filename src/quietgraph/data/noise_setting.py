@@ -1,9 +1,9 @@
 """Noise settings such as `symmetric:0.4`: parsed from text, and held as a value. No file is read here."""
 
 import re
-from typing import Any, Final, Literal, Self, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field
 
 from quietgraph.data.simulated_annotators import parse_crowd
 from quietgraph.errors import InvalidParameterError, UnknownNameError
@@ -14,42 +14,29 @@ _ALIASES: Final = {"uniform": "symmetric", "pair": "asymmetric"}
 _WORDS: Final[dict[str, dict[str, Any]]] = {"none": {"kind": "none"}, "clean-validation": {"clean_validation": True}}
 
 
-class NoiseSetting(BaseModel):
+class NoiseSetting(BaseModel, frozen=True, extra="forbid"):
     """Label noise of one kind, attribute noise, or both; `str` gives its canonical text.
 
     Attributes:
         kind: Of label noise.
         rate: Probability that a label is wrong, for the kinds that have one.
         path: File of the transition matrix, for `custom`, or of labels, for `labels`.
-        mark: Hash of what that file must hold; not checked without one.
         crowd: Simulated annotators, for `annotators`: answers per node and annotators, `3:0.9/0.7/spammer`.
         attribute_rate: Fraction of each node's feature positions that are shuffled.
         clean_validation: Leave the validation labels clean.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     kind: RateKind | FileKind | Literal["none", "annotators"] = "none"
     rate: float = Field(0.0, ge=0, le=1)
     path: str | None = None
-    mark: str | None = None
     crowd: str | None = None
     attribute_rate: float = Field(0.0, ge=0, le=1)
     clean_validation: bool = False
 
-    @model_validator(mode="after")
-    def _fits_together(self) -> Self:
-        given = (self.path is not None, self.crowd is not None, self.rate > 0 and self.kind not in get_args(RateKind))
-        if given != (self.kind in get_args(FileKind), self.kind == "annotators", False):
-            raise ValueError("a path is for custom and labels, a crowd for annotators, a rate for the other kinds")
-        return self
-
     @property
     def label_text(self) -> str:
         """The label noise alone, as text: with dataset and seed it decides the draw of wrong labels."""
-        if self.path is not None:
-            return f"{self.kind}:{self.path}" + (f"#{self.mark}" if self.mark else "")
-        return "none" if self.kind == "none" else f"{self.kind}:{self.crowd or _rate_text(self.rate)}"
+        return "none" if self.kind == "none" else f"{self.kind}:{self.path or self.crowd or _rate_text(self.rate)}"
 
     def __str__(self) -> str:
         # Only what changes the data is said: settings that do the same have the same text.
@@ -86,10 +73,9 @@ def _parse_part(part: str) -> dict[str, Any]:
             raise InvalidParameterError(f"'{name}' takes no value, got '{argument}'.")
         return _WORDS[name]
     if name in get_args(FileKind):
-        path, mark = re.fullmatch(r"(.*?)(?:#([0-9a-f]{8}))?", argument).groups()  # type: ignore[union-attr]
-        if not path:
+        if not argument:
             raise InvalidParameterError(f"{name} noise needs a file. Write {name}:PATH.csv.")
-        return {"kind": name, "path": path, "mark": mark}
+        return {"kind": name, "path": argument}
     if name == "annotators":
         count, members = parse_crowd(argument)
         return {"kind": name, "crowd": f"{count}:{'/'.join(members)}"}

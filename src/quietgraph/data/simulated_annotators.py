@@ -23,13 +23,6 @@ def reader_labels(
     A logistic regression learns from some nodes outside the labelled ones, as few as leave it at least the wanted
     error rate; some of its errors, drawn at random, are then set right, so that the rate is met. Its errors depend
     on what a node says, as those of people do.
-
-    Args:
-        features: Attributes [nodes, features].
-        true: True class of every node [nodes].
-        labelled: Nodes that are to be labelled [nodes].
-        rate: Fraction of wrong labels.
-        generator: Draws the nodes that it learns from, and the errors that remain.
     """
     nodes, others = np.flatnonzero(labelled), generator.permutation(np.flatnonzero(~labelled))
     if len(np.unique(true[others])) < 2:
@@ -102,8 +95,8 @@ def crowd_answers(  # noqa: PLR0917
     return tuple(f"{place} ({one})" for place, one in enumerate(members)), rows, asked, every[asked, rows]
 
 
-def read_label_file(path: str) -> tuple[tuple[int, str], ...]:
-    """Return node position and label of each row of a CSV file whose header names a column of each.
+def labels_of_file(path: str, classes: AnyArray, num_nodes: int) -> IntArray:
+    """Return the labels of a CSV file as codes, -1 where it has none [nodes]; its header names a column of each.
 
     A path that leads nowhere is looked for in `real-noise/` of the data folder.
     """
@@ -112,25 +105,21 @@ def read_label_file(path: str) -> tuple[tuple[int, str], ...]:
         table = pd.read_csv(beside if beside.is_file() else path, dtype=str, keep_default_na=False)
         names = {name.strip().lower(): name for name in table.columns}
         node, label = (next((names[one] for one in known if one in names), known[0]) for known in _NAMES)
-        return tuple((int(one), name.strip()) for one, name in zip(table[node], table[label], strict=True) if name)
+        nodes, given = [int(one) for one in table[node]], table[label].str.strip().tolist()
     except (OSError, ValueError, KeyError) as error:
         raise UnreadableFileError(
             f"{path} is no file of labels ({type(error).__name__}: {error}). "
             f"Write a CSV file with a column {' or '.join(_NAMES[0])} and one {' or '.join(_NAMES[1])}."
         ) from error
-
-
-def labels_of_rows(rows: tuple[tuple[int, str], ...], classes: AnyArray, num_nodes: int) -> IntArray:
-    """Return the labels of a file as codes, -1 where it has none [nodes]."""
-    codes = {str(value): code for code, value in enumerate(classes.tolist())} | {"-1": UNKNOWN}
+    codes = {str(value): code for code, value in enumerate(classes.tolist())} | {"-1": UNKNOWN, "": UNKNOWN}
     labels = np.full(num_nodes, UNKNOWN)
-    for node, name in rows:
-        if not 0 <= node < num_nodes:
-            raise InvalidLabelsError(f"the file of labels names the node {node}, but nodes are 0 to {num_nodes - 1}.")
+    for place, name in zip(nodes, given, strict=True):
+        if not 0 <= place < num_nodes:
+            raise InvalidLabelsError(f"the file of labels names the node {place}, but nodes are 0 to {num_nodes - 1}.")
         if name not in codes:
-            known = ", ".join(list(codes)[:10])
+            known = ", ".join(map(str, classes[:10]))
             raise InvalidLabelsError(f"the file of labels has the class '{name}', which is none of {known}.")
-        labels[node] = codes[name]
+        labels[place] = codes[name]
     return labels
 
 
