@@ -33,23 +33,14 @@ _MORE: Final = ("train+validation", "all-but-test")  # other training nodes besi
 
 @dataclass(frozen=True)
 class DatasetFacts:
-    """What is known of a dataset without reading it.
-
-    Attributes:
-        nodes: Number of nodes.
-        edges: Number of undirected edges, without loops and duplicates.
-        features: Number of feature columns.
-        classes: Number of classes.
-        homophily: Fraction of edges that join nodes of one class.
-        split: The default split, one of `SPLITS`.
-    """
+    """What is known of a dataset without reading it."""
 
     nodes: int
-    edges: int
+    edges: int  # undirected, without loops and duplicates
     features: int
     classes: int
-    homophily: float
-    split: str
+    homophily: float  # fraction of edges that join nodes of one class
+    split: str  # the default one
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -97,7 +88,7 @@ def load_benchmark(
     chosen = split or facts.split
     if chosen not in facts.splits:
         raise UnknownNameError(f"split of {name}", chosen, facts.splits)
-    raw = _read_embedded(name) or read_files(name, data_root)
+    raw = read_files(name, data_root) if name in FILES else _generated(name)
     parts = _draw(raw, name, facts.split if chosen in _MORE else chosen, seed)
     if chosen in _MORE:
         labelled = parts.labelled if chosen == "train+validation" else ~parts.test & (raw.labels >= 0)
@@ -118,10 +109,7 @@ def describe_datasets(data_root: str | Path | None = None) -> list[dict[str, Any
     ]
 
 
-def _read_embedded(name: str) -> Raw | None:
-    """Return a dataset that needs no files, None where it needs some."""
-    if name not in {"digits", "sbm"}:
-        return None
+def _generated(name: str) -> Raw:
     # One graph for every seed, as with real data: only the split changes.
     drawn = digits_graph() if name == "digits" else block_model(1000, generator=numpy_generator(0, "sbm"))
     return Raw(drawn.graph, torch.from_numpy(drawn.classes), torch.zeros((len(drawn.classes), 0), dtype=torch.int8))

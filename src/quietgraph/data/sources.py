@@ -18,7 +18,7 @@ from torch import Tensor
 
 from quietgraph.errors import DataNotFoundError, UnreadableFileError
 from quietgraph.graph import Graph
-from quietgraph.types import AnyArray, IntArray, Labels
+from quietgraph.types import AnyArray, Labels
 
 TRAIN, VALIDATION, TEST = 1, 2, 3  # codes of the parts of a split; 0 = in none
 
@@ -53,8 +53,7 @@ def find_root(data_root: str | Path | None = None) -> Path:
 
 def read_files(name: str, data_root: str | Path | None = None) -> Raw:
     """Return a dataset from its raw files, which are downloaded where they are missing."""
-    files, root = FILES[name], find_root(data_root)
-    why = "it has no public address"
+    files, root, why = FILES[name], find_root(data_root), "it has no public address"
     if files.missing(root) and files.download is not None:
         try:
             files.download(root)
@@ -106,14 +105,12 @@ def _read_planetoid(folder: Path, name: str) -> Raw:
             return _Unpickler(file, encoding="latin1").load()
 
     test = np.loadtxt(folder / f"ind.{name}.test.index", dtype=np.int64)
-    neighbours: dict[int, list[int]] = load("graph")
-    features = scipy.sparse.lil_matrix((len(neighbours), load("allx").shape[1]))
-    classes = np.zeros((len(neighbours), load("ally").shape[1]))
-    first = len(load("ally"))
-    features[:first], classes[:first] = load("allx"), load("ally")
+    neighbours, rows, targets = load("graph"), load("allx"), load("ally")
+    features = scipy.sparse.lil_matrix((len(neighbours), rows.shape[1]))
+    classes = np.zeros((len(neighbours), targets.shape[1]))
+    features[: len(targets)], classes[: len(targets)] = rows, targets
     features[test], classes[test] = load("tx"), load("ty")  # CiteSeer: a test node in no file is a row of zeros
-    sources = np.repeat(list(neighbours), [len(ends) for ends in neighbours.values()])
-    edges = np.vstack([sources, np.concatenate(list(neighbours.values())).astype(np.int64)])
+    edges = np.array([(node, end) for node, ends in neighbours.items() for end in ends]).T
     parts, taught = torch.zeros((len(classes), 1), dtype=torch.int8), len(load("y"))
     parts[:taught], parts[taught : taught + 500], parts[torch.from_numpy(test)] = TRAIN, VALIDATION, TEST
     return Raw(Graph.from_arrays(features.tocsr(), edges), torch.from_numpy(classes.argmax(axis=1)), parts)
@@ -141,35 +138,35 @@ def _read_geom_gcn(folder: Path, name: str) -> Raw:
     splits = [np.load(folder / f"{name}_split_0.6_0.2_{number}.npz") for number in range(10)]
     masks = [np.stack([one[f"{part}_mask"] for one in splits], axis=1) for part in ("train", "val", "test")]
     labels = torch.tensor([int(line[2]) for line in lines])
-    return Raw(Graph.from_arrays(features, edges.reshape(-1, 2).T), labels, _parts(masks))
+    return Raw(Graph.from_arrays(features, edges.T), labels, _parts(*masks))
 
 
 def _read_wiki_cs(folder: Path) -> Raw:
     """Read the 20 splits; nodes of the stopping sets validate, those for choices across runs are in no part."""
     content = json.loads((folder / "data.json").read_text())
-    ends = [np.asarray(one, dtype=np.int64) for one in content["links"]]
-    edges = np.vstack([np.repeat(np.arange(len(ends)), [len(one) for one in ends]), np.concatenate(ends)])
-    masks = [np.array(content[f"{part}_masks"], dtype=bool).T for part in ("train", "stopping")]
-    masks.append(np.array(content["test_mask"], dtype=bool)[:, None])
+    edges = [(node, end) for node, ends in enumerate(content["links"]) for end in ends]
+    train, stopping, test = (np.array(content[name]).T for name in ("train_masks", "stopping_masks", "test_mask"))
     features = np.array(content["features"], dtype=np.float32)
-    return Raw(Graph.from_arrays(features, edges), torch.tensor(content["labels"]), _parts(masks))
+    return Raw(
+        Graph.from_arrays(features, np.array(edges).T),
+        torch.tensor(content["labels"]),
+        _parts(train, stopping, test[:, None]),
+    )
 
 
 def _read_arxiv(folder: Path) -> Raw:
     def read(name: str) -> AnyArray:
         return pd.read_csv(folder / f"{name}.csv.gz", header=None).to_numpy(copy=True)
 
-    labels: IntArray = read("raw/node-label").reshape(-1)
+    labels, *nodes = (torch.from_numpy(read(name).ravel()) for name in ("raw/node-label", *_TIMES))
     parts = torch.zeros((len(labels), 1), dtype=torch.int8)
-    for code, part in ((TRAIN, "train"), (VALIDATION, "valid"), (TEST, "test")):
-        parts[torch.from_numpy(read(f"split/time/{part}").reshape(-1)), 0] = code
-    graph = Graph.from_arrays(read("raw/node-feat").astype(np.float32), read("raw/edge").T)
-    return Raw(graph, torch.from_numpy(labels), parts)
+    for code, members in zip((TRAIN, VALIDATION, TEST), nodes, strict=True):
+        parts[members] = code
+    return Raw(Graph.from_arrays(read("raw/node-feat").astype(np.float32), read("raw/edge").T), labels, parts)
 
 
-def _parts(masks: list[AnyArray]) -> Tensor:
-    """Return masks of train, validation and test [nodes, splits] as one table; a node in two is in the later one."""
-    train, validation, test = masks
+def _parts(train: AnyArray, validation: AnyArray, test: AnyArray) -> Tensor:
+    """Return masks [nodes, splits] as one table; a node in two is in the later one."""
     codes = np.where(test, TEST, np.where(validation, VALIDATION, np.where(train, TRAIN, 0)))
     return torch.from_numpy(codes.astype(np.int8))
 
@@ -181,10 +178,9 @@ def _planetoid(name: str) -> Files:
     return Files(f"Planetoid/{name}/raw", names, read, partial(_download, reader="Planetoid", name=name))
 
 
-def _npz(reader: str, name: str, file: str, *, binary: bool = True) -> Files:
-    read = partial(_read_npz, file=file, binary=binary)
-    folder = name.lower() if reader == "CitationFull" else name
-    return Files(f"{reader}/{folder}/raw", (file,), read, partial(_download, reader=reader, name=name))
+def _npz(folder: str, file: str, reader: str = "", name: str = "") -> Files:
+    read = partial(_read_npz, file=file, binary=reader in {"Coauthor", "Amazon"})
+    return Files(folder, (file,), read, partial(_download, reader=reader, name=name) if reader else None)
 
 
 def _geom_gcn(reader: str, name: str, folder: str) -> Files:
@@ -194,25 +190,18 @@ def _geom_gcn(reader: str, name: str, folder: str) -> Files:
     return Files(f"{reader}/{name}/{folder}", names, partial(_read_geom_gcn, name=name), download)
 
 
-_ARXIV: Final = tuple(
-    f"{name}.csv.gz"
-    for name in (
-        "raw/edge",
-        "raw/node-feat",
-        "raw/node-label",
-        *(f"split/time/{p}" for p in ("train", "valid", "test")),
-    )
-)
+_TIMES: Final = ("split/time/train", "split/time/valid", "split/time/test")
+_ARXIV: Final = tuple(f"{name}.csv.gz" for name in ("raw/edge", "raw/node-feat", "raw/node-label", *_TIMES))
 FILES: Final[dict[str, Files]] = {
     "cora": _planetoid("Cora"),
     "citeseer": _planetoid("CiteSeer"),
     "pubmed": _planetoid("PubMed"),
-    "coauthor-cs": _npz("Coauthor", "CS", "ms_academic_cs.npz"),
-    "amazon-computers": _npz("Amazon", "Computers", "amazon_electronics_computers.npz"),
-    "amazon-photo": _npz("Amazon", "Photo", "amazon_electronics_photo.npz"),
-    "dblp": _npz("CitationFull", "DBLP", "dblp.npz", binary=False),
-    "blogcatalog": Files("NoisyGL", ("blogcatalog.npz",), partial(_read_npz, file="blogcatalog.npz", binary=False)),
-    "flickr": Files("NoisyGL", ("flickr.npz",), partial(_read_npz, file="flickr.npz", binary=False)),
+    "coauthor-cs": _npz("Coauthor/CS/raw", "ms_academic_cs.npz", "Coauthor", "CS"),
+    "amazon-computers": _npz("Amazon/Computers/raw", "amazon_electronics_computers.npz", "Amazon", "Computers"),
+    "amazon-photo": _npz("Amazon/Photo/raw", "amazon_electronics_photo.npz", "Amazon", "Photo"),
+    "dblp": _npz("CitationFull/dblp/raw", "dblp.npz", "CitationFull", "DBLP"),
+    "blogcatalog": _npz("NoisyGL", "blogcatalog.npz"),
+    "flickr": _npz("NoisyGL", "flickr.npz"),
     "texas": _geom_gcn("WebKB", "texas", "raw"),
     "chameleon": _geom_gcn("WikipediaNetwork", "chameleon", "geom_gcn/raw"),
     "wiki-cs": Files("WikiCS/raw", ("data.json",), _read_wiki_cs, partial(_download, reader="WikiCS")),
