@@ -68,7 +68,7 @@ def test_the_target_never_receives_gradients_and_moves_by_its_momentum(siamese: 
     assert torch.equal(network.encoder.weight, before)  # it starts as a copy
     with torch.no_grad():
         network.encoder.weight.add_(1)
-    siamese.follow()
+    network.follow()
     torch.testing.assert_close(network.target_encoder.weight, before + 0.2)
 
 

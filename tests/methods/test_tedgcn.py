@@ -12,7 +12,7 @@ DATA = small_data()
 
 def test_depth_zero_is_a_perceptron() -> None:
     graph = block_model(30, num_features=6, generator=np.random.default_rng(0)).graph
-    network = DepthNetwork(6, 5, 3, dropout=0.5, norm="none", depth=0.0).eval()
+    network = DepthNetwork(6, 3, TEDGCN(hidden=5, feature_norm="none"), depth=0.0).eval()
     hidden = (graph.features @ network.weight + network.bias).relu()
     scores, embeddings = network(graph)
     torch.testing.assert_close(embeddings, hidden, atol=1e-5, rtol=1e-4)

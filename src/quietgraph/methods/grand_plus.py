@@ -30,19 +30,13 @@ class PropagatedPerceptron(nn.Module):
     Before each layer: unit rows and batch norm, if wanted, and dropout; between layers a ReLU.
     """
 
-    def __init__(
-        self,
-        sizes: list[int],
-        weights: Sequence[float],
-        *,
-        dropouts: tuple[float, float],
-        norms: tuple[str, bool, bool],
-    ) -> None:
+    def __init__(self, features: int, classes: int, how: "GRANDPlus") -> None:
         super().__init__()
-        self.feature_norm, self.node_norm, batch_norm = norms
+        sizes = [features, *[how.hidden] * (how.layers - 1), classes]
         self.layers = nn.ModuleList(nn.Linear(inputs, outputs) for inputs, outputs in pairwise(sizes))
-        self.norms = nn.ModuleList(nn.BatchNorm1d(size) for size in sizes[:-1] if batch_norm)
-        self.weights, self.dropouts = weights, dropouts
+        self.norms = nn.ModuleList(nn.BatchNorm1d(size) for size in sizes[:-1] if how.batch_norm)
+        self.feature_norm, self.node_norm = how.feature_norm, how.node_norm
+        self.weights, self.dropouts = how.step_weights(), (how.input_dropout, how.hidden_dropout)
 
     def forward(self, graph: Graph) -> tuple[Scores, Embeddings]:
         """Return scores and embeddings of every node by its whole propagation [nodes, classes], [nodes, hidden]."""
@@ -161,13 +155,9 @@ class GRANDPlus(NodeClassifier):
     weight_decay: float = param(1e-3, "weight decay of Adam", low=0)
 
     def _network(self, features: int, classes: int) -> PropagatedPerceptron:
-        sizes = [features, *[self.hidden] * (self.layers - 1), classes]
-        norms = (self.feature_norm, self.node_norm, self.batch_norm)
-        return PropagatedPerceptron(
-            sizes, self._weights(), dropouts=(self.input_dropout, self.hidden_dropout), norms=norms
-        )
+        return PropagatedPerceptron(features, classes, self)
 
-    def _weights(self) -> list[float]:
+    def step_weights(self) -> list[float]:
         """Return the weight of each number of steps; they fall by 1 - teleport a step and sum to 1."""
         falling = [(1 - self.teleport) ** step for step in range(self.propagation_steps + 1)]
         return [weight / sum(falling) for weight in falling]
@@ -179,9 +169,8 @@ class GRANDPlus(NodeClassifier):
         train_nodes, held_out, others = (group.nonzero().squeeze(1) for group in groups)
         picks = torch.randperm(len(others), generator=draws)[:_MOST_UNLABELLED]
         nodes = torch.cat([train_nodes, held_out, others[picks.to(others.device)]])
-        near, weights = nearest_terms(
-            walk_matrix(graph), nodes, self._weights(), threshold=self.threshold, count=self.neighbours
-        )
+        walk, steps = walk_matrix(graph), network.weights
+        near, weights = nearest_terms(walk, nodes, steps, threshold=self.threshold, count=self.neighbours)
         num_train, num_labelled = len(train_nodes), len(train_nodes) + len(held_out)
         held_out_rows = random_rows(features, near[num_train:num_labelled], weights[num_train:num_labelled], drop=0.0)
         # With every node labelled there is still something to agree on: all nodes.

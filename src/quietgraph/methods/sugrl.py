@@ -28,12 +28,12 @@ _TINY = 1e-12  # under a square root, which has no slope at 0
 class DenseEncoder(nn.Module):
     """The unit rows of A h, h = W1 relu(W0 X + b0) + b1 or one such layer; h is blind to the edges."""
 
-    def __init__(self, widths: Sequence[int], *, operator: str, norm: str, smooth: bool, seed: int) -> None:
+    def __init__(self, widths: Sequence[int], how: "SUGRL") -> None:
         super().__init__()
-        draws = torch_generator(seed, "encoder")
+        draws = torch_generator(how.seed, "encoder")
         self.weights = nn.ParameterList(glorot(*sizes, generator=draws) for sizes in pairwise(widths))
         self.biases = nn.ParameterList(torch.zeros(width) for width in widths[1:])
-        self.kind, self.norm, self.smooth = operator, norm, smooth
+        self.kind, self.norm, self.smooth = how.propagation, how.feature_norm, how.smooth_features
 
     def forward(self, graph: Graph) -> Embeddings:
         """Return the embeddings of every node [nodes, dim]."""
@@ -120,10 +120,7 @@ class SUGRL(NodeClassifier):
 
     def _network(self, features: int, classes: int) -> ProbedEncoder:
         widths = [features, self.hidden, self.dim] if self.hidden else [features, self.dim]
-        encoder = DenseEncoder(
-            widths, operator=self.propagation, norm=self.feature_norm, smooth=self.smooth_features, seed=self.seed
-        )
-        return ProbedEncoder(encoder, Probe(self.classifier, self.dim, classes))
+        return ProbedEncoder(DenseEncoder(widths, self), Probe(self.classifier, self.dim, classes))
 
     def _fit(self, graph: Graph, observed: Observed) -> Fitted:
         network = self._network(graph.num_features, observed.num_classes).to(graph.device)

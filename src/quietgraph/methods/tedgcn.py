@@ -21,13 +21,13 @@ _TRIAL_SHARE = 5  # a trial of a start has this part of the epochs
 class DepthNetwork(nn.Module):
     """drop(relu(Q^d X W0 + b0)) W1 + b1 with a trainable d and the hidden layer as embeddings."""
 
-    def __init__(self, features: int, hidden: int, classes: int, *, dropout: float, norm: str, depth: float) -> None:
+    def __init__(self, features: int, classes: int, how: "TEDGCN", depth: float) -> None:
         super().__init__()
-        self.weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(features, hidden)))
-        self.bias = nn.Parameter(torch.zeros(hidden))
-        self.head = nn.Linear(hidden, classes)
+        self.weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(features, how.hidden)))
+        self.bias = nn.Parameter(torch.zeros(how.hidden))
+        self.head = nn.Linear(how.hidden, classes)
         self.depth = nn.Parameter(torch.tensor(depth))
-        self.dropout, self.norm = dropout, norm
+        self.dropout, self.norm = how.dropout, how.feature_norm
 
     def forward(self, graph: Graph) -> tuple[Scores, Embeddings]:
         """Return scores and hidden rows of every node [nodes, classes], [nodes, hidden]."""
@@ -68,8 +68,7 @@ class TEDGCN(NodeClassifier):
     weight_decay: float = param(5e-4, "weight decay of Adam", low=0)
 
     def _network(self, features: int, classes: int, depth: float = 0.0) -> DepthNetwork:
-        sizes = (features, self.hidden, classes)
-        return DepthNetwork(*sizes, dropout=self.dropout, norm=self.feature_norm, depth=depth)
+        return DepthNetwork(features, classes, self, depth)
 
     def _fit(self, graph: Graph, observed: Observed) -> Fitted:
         start = self.initial_depth
@@ -89,9 +88,8 @@ class TEDGCN(NodeClassifier):
         """Return a trained network, its history and its validation score."""
         network = self._network(graph.num_features, observed.num_classes, depth).to(graph.device)
         seen, held_out = observed.at(observed.train), observed.at(observed.validation)
-        rows, held_out_rows = (
-            graph_filter(graph, self.feature_norm, one) for one in (observed.train, observed.validation)
-        )
+        groups = (observed.train, observed.validation)
+        rows, held_out_rows = (graph_filter(graph, self.feature_norm, nodes) for nodes in groups)
         others = [value for name, value in network.named_parameters() if name != "depth"]
         history = train(
             network,

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from quietgraph.embed.train import Schedule, train
 from quietgraph.graph import Graph
 from quietgraph.methods.base import Fitted, Observed
-from quietgraph.methods.merit.siamese import Siamese, SiameseClassifier
+from quietgraph.methods.merit.siamese import Siamese, SiameseClassifier, SiameseEncoder
 from quietgraph.methods.probe import Probe, ProbedEncoder, fit_probe
 from quietgraph.params import param
 from quietgraph.rng import torch_generator
@@ -68,7 +68,7 @@ class LabelledTrainer(nn.Module, ABC):
 
     def after_step(self) -> None:
         """Update the target network."""
-        self.siamese.follow()
+        self.network.follow()
 
     def scores(self, nodes: Tensor) -> Scores:
         """Return the head's scores of some nodes in the unchanged graph [nodes, classes]."""
@@ -94,7 +94,7 @@ class LabelledSiamese(SiameseClassifier):
     epochs: int = param(200, "epochs with labels", low=1)
 
     def _network(self, features: int, classes: int) -> ProbedEncoder:
-        return ProbedEncoder(self._encoder(features), Probe("inductive", self.dim, classes))
+        return ProbedEncoder(SiameseEncoder(features, self), Probe("inductive", self.dim, classes))
 
     def _fit(self, graph: Graph, observed: Observed) -> Fitted:
         siamese, early = self._contrast(graph, self.warm_up, observed)

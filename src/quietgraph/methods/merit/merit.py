@@ -5,7 +5,7 @@ from typing import final
 
 from quietgraph.graph import Graph
 from quietgraph.methods.base import Fitted, Observed
-from quietgraph.methods.merit.siamese import SiameseClassifier
+from quietgraph.methods.merit.siamese import SiameseClassifier, SiameseEncoder
 from quietgraph.methods.probe import Probe, ProbedEncoder, fit_on_embeddings, probe_param
 from quietgraph.params import param
 
@@ -25,7 +25,7 @@ class MERIT(SiameseClassifier):
     classifier: str = probe_param()
 
     def _network(self, features: int, classes: int) -> ProbedEncoder:
-        return ProbedEncoder(self._encoder(features), Probe(self.classifier, self.dim, classes))
+        return ProbedEncoder(SiameseEncoder(features, self), Probe(self.classifier, self.dim, classes))
 
     def _fit(self, graph: Graph, observed: Observed) -> Fitted:
         siamese, history = self._contrast(graph, self.epochs, observed)

@@ -32,11 +32,11 @@ _BLOCK = 256  # feature columns that are diffused together
 class SiameseEncoder(nn.Module):
     """H = (PReLU(A X W + b) + PReLU(S X W + b)) / 2 with S = a sum_k (1 - a)^k A^k, the PageRank diffusion."""
 
-    def __init__(self, features: int, dim: int, *, norm: str, teleport: float, seed: int) -> None:
+    def __init__(self, features: int, how: "SiameseClassifier") -> None:
         super().__init__()
-        self.weight = glorot(features, dim, generator=torch_generator(seed, "encoder"))
-        self.bias, self.activation = nn.Parameter(torch.zeros(dim)), nn.PReLU()
-        self.norm, self.teleport = norm, teleport
+        self.weight = glorot(features, how.dim, generator=torch_generator(how.seed, "encoder"))
+        self.bias, self.activation = nn.Parameter(torch.zeros(how.dim)), nn.PReLU()
+        self.norm, self.teleport = how.feature_norm, how.teleport
 
     def forward(self, graph: Graph) -> Embeddings:
         """Return the embeddings of every node [nodes, dim]."""
@@ -85,13 +85,10 @@ def move_towards(target: nn.Module, online: nn.Module, momentum: float) -> None:
 class SiameseNetwork(nn.Module):
     """An online network, trained, and a target network that follows it."""
 
-    def __init__(self, encoder: SiameseEncoder, dim: int, hidden: int) -> None:
+    def __init__(self, features: int, how: "SiameseClassifier") -> None:
         super().__init__()
-        self.encoder = encoder
-        self.projector, self.predictor = (
-            nn.Sequential(nn.Linear(dim, hidden), nn.BatchNorm1d(hidden), nn.PReLU(), nn.Linear(hidden, dim))
-            for _ in range(2)
-        )
+        self.encoder, self.momentum = SiameseEncoder(features, how), how.momentum
+        self.projector, self.predictor = _head(how.dim, how.hidden), _head(how.dim, how.hidden)
         self.target_encoder = copy.deepcopy(self.encoder).requires_grad_(False)
         self.target_projector = copy.deepcopy(self.projector).requires_grad_(False)
 
@@ -104,10 +101,14 @@ class SiameseNetwork(nn.Module):
         predictions = self.predictor(self.projector(own[0])), self.predictor(self.projector(own[1]))
         return ForwardPass(own, predictions, far, projections)
 
-    def follow(self, momentum: float) -> None:
-        """Move the target's parameters towards the online ones."""
-        move_towards(self.target_encoder, self.encoder, momentum)
-        move_towards(self.target_projector, self.projector, momentum)
+    def follow(self) -> None:
+        """Move the target's parameters towards the online ones; call it after every step."""
+        move_towards(self.target_encoder, self.encoder, self.momentum)
+        move_towards(self.target_projector, self.projector, self.momentum)
+
+
+def _head(dim: int, hidden: int) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(dim, hidden), nn.BatchNorm1d(hidden), nn.PReLU(), nn.Linear(hidden, dim))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -125,9 +126,6 @@ class SiameseClassifier(NodeClassifier):
     sample: int = param(300, "nodes contrasted in a step", low=2)
     learning_rate: float = param(1e-3, "step size of Adam", low=0)
 
-    def _encoder(self, features: int) -> SiameseEncoder:
-        return SiameseEncoder(features, self.dim, norm=self.feature_norm, teleport=self.teleport, seed=self.seed)
-
     def _contrast(self, graph: Graph, epochs: int, observed: Observed) -> "tuple[Siamese, History]":
         """Return the networks trained without labels."""
         siamese = Siamese(graph, self)
@@ -135,7 +133,7 @@ class SiameseClassifier(NodeClassifier):
             siamese.network,
             lambda _: {"loss": siamese.forward(siamese.draw_nodes()).loss(self.cross_view)},
             Schedule(epochs, self.learning_rate),
-            after_step=siamese.follow,
+            after_step=siamese.network.follow,
             on_epoch=observed.on_epoch,
             moments=siamese.moments,
             what="learning embeddings",
@@ -155,7 +153,7 @@ class Siamese:
         blocks = [diffuse(normalised_adjacency(graph), block, how.teleport) for block in dense.split(_BLOCK, dim=1)]
         self.diffused = torch.cat(blocks, dim=1)
         self.draws = torch_generator(how.seed, "views")
-        self.network = SiameseNetwork(how._encoder(graph.num_features), how.dim, how.hidden).to(graph.device)
+        self.network = SiameseNetwork(graph.num_features, how).to(graph.device)
         self.moments: State = {}  # of its training
 
     def copy(self) -> "Siamese":
@@ -185,10 +183,6 @@ class Siamese:
         """Return the embeddings of some nodes in the unchanged graph [nodes, dim]."""
         views = edge_view(self.features, normalised_adjacency(self.graph), nodes), dense_view(self.diffused[nodes])
         return (self.network.encoder.read(views[0]) + self.network.encoder.read(views[1])) / 2
-
-    def follow(self) -> None:
-        """Move the target network; call it after every step."""
-        self.network.follow(self.how.momentum)
 
 
 def edge_view(features: Features, operator: CSR, nodes: Tensor, mask: Tensor | None = None) -> View:
