@@ -80,18 +80,11 @@ def run_em(
     may_copy: bool = False,
     steps: int = _STEPS,
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return how annotators answer, by EM in which every node has its own prior.
+    """Return how annotators answer, by EM in which every node has its own prior [nodes, classes].
 
-    Noise matrices [annotators, true class, answer], how often annotators copy [annotators], log P(answers on a node |
-    true class) and posterior [nodes, classes].
-
-    Args:
-        answers: About nodes all of which have one.
-        certain: Verified class of each of these nodes, -1 without one [nodes].
-        log_prior: Of the true class [nodes, classes].
-        matrices: To begin with.
-        may_copy: Whether an answer can follow the prior.
-        steps: At most.
+    Noise matrices [annotators, true class, answer], share of copied answers [annotators], log P(answers on a node |
+    true class) and posterior [nodes, classes]. Verified nodes have their class in `certain`, others -1. An answer can
+    follow the prior if annotators may copy.
     """
     who, nodes, codes, classifier = answers.annotators, answers.nodes, answers.codes, softmax(log_prior, axis=1)
     wrong = (certain[:, None] != UNKNOWN) & (certain[:, None] != np.arange(log_prior.shape[1]))

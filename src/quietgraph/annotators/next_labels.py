@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from quietgraph.errors import InvalidParameterError, UnknownNameError, Unreadabl
 from quietgraph.types import AnyArray, BoolArray, FloatArray, IntArray
 
 _READ: Any = {"dtype": {"id": str, "node": str, "annotator": str}, "keep_default_na": False}
+_Crowd: TypeAlias = tuple[pd.DataFrame, pd.DataFrame]  # annotators as `annotator_table` gives them, and their answers
 PERSON = "person"  # who is asked where nobody has answered so far
 _SHARPNESS = 16.0  # power of the cosine: how fast a label's use falls off with distance
 _UNSEEN = 0.2  # share of what is believed that may be wrong whatever it says: learned mistakes are believed firmly
@@ -31,11 +32,7 @@ def next_labels(assessment: Any, budget: int, *, costs: Mapping[str, float] | No
     """
     data, consensus = assessment.data, assessment.consensus
     beliefs = pd.DataFrame(assessment.posterior, data.ids, assessment.classes)
-    crowd = (
-        None
-        if consensus is None
-        else (annotator_table(data.annotations, consensus), data.annotations.to_frame(data.ids))
-    )
+    crowd = consensus and (annotator_table(data.annotations, consensus), data.annotations.to_frame(data.ids))
     return _rank(beliefs, assessment.embeddings, budget, costs or {}, crowd)
 
 
@@ -45,10 +42,8 @@ def next_labels_of_run(folder: str | Path, *, budget: int, costs: Mapping[str, f
     try:
         beliefs = pd.read_csv(folder / "predictions.csv", index_col="id", **_READ)
         embeddings = np.load(folder / "embeddings.npy", mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise UnreadableFileError(
-            f"{folder} is no folder of a run ({error}). Name what `quietgraph fit` wrote."
-        ) from error
+    except (OSError, ValueError) as why:
+        raise UnreadableFileError(f"{folder} is no folder of a run ({why}). Name what `quietgraph fit` wrote.") from why
     if (folder / "annotators.csv").exists():
         crowd = pd.read_csv(folder / "annotators.csv", **_READ), pd.read_csv(folder / "annotations.csv", **_READ)
     return _rank(beliefs.drop(columns=["predicted", "probability"]), embeddings, budget, costs or {}, crowd)
@@ -67,7 +62,7 @@ def choose_nodes(
         uncertainty: Expected error of what is believed of each node [nodes].
         embeddings: Of the nodes [nodes, dim].
         budget: How many to choose.
-        price: Of a label of each node, infinite where it cannot be asked [nodes].
+        price: Of a label, infinite where nobody can be asked [nodes].
         certain: Nodes whose label is known [nodes].
     """
     rows = np.argsort(np.where(certain, 0.0, -uncertainty), kind="stable")[:_MOST_NODES]
@@ -88,11 +83,7 @@ def choose_nodes(
 
 
 def _rank(
-    beliefs: pd.DataFrame,
-    embeddings: AnyArray,
-    budget: int,
-    costs: Mapping[str, float],
-    crowd: tuple[pd.DataFrame, pd.DataFrame] | None,
+    beliefs: pd.DataFrame, embeddings: AnyArray, budget: int, costs: Mapping[str, float], crowd: _Crowd | None
 ) -> pd.DataFrame:
     """Return the table of `next_labels` from probabilities by id and class, annotators and their answers."""
     worth = pd.Series({PERSON: 1.0}) if crowd is None else crowd[0].set_index("annotator")["kappa"].clip(1e-3, 1.0)
@@ -109,9 +100,8 @@ def _rank(
             beliefs.index.get_indexer(done.get_level_values(0)), worth.index.get_indexer(done.get_level_values(1))
         ] = 0
     posterior, classes = beliefs.to_numpy(np.float64), beliefs.columns.to_numpy()
-    largest = posterior.max(axis=1)
-    with np.errstate(divide="ignore"):
-        price = 1 / value.max(axis=1)
+    largest, best = posterior.max(axis=1), value.max(axis=1)
+    price = np.divide(1, best, out=np.full_like(best, np.inf), where=best > 0)
     doubt = 1 - (1 - _UNSEEN) * largest
     nodes, gain = choose_nodes(doubt, embeddings, budget, price=price, certain=largest == 1)
     order = np.argsort(-posterior[nodes], axis=1, kind="stable")

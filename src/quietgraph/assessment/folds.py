@@ -27,13 +27,8 @@ def cross_fit(
     """Return out-of-fold scores of the labelled nodes, 0 in all other rows [nodes, classes].
 
     Every fold's scores have the mean margin of the fit to all labels, so that one calibration serves both. A fold whose
-    other labels are too few to learn from keeps rows of 0.
-
-    Args:
-        model: Fitted; it is read alone.
-        seed: Draws the folds.
-        hide: Returns the labels that may be seen when those of some nodes are hidden; `Observed.without` by default.
-        progress: Called after every fold.
+    other labels are too few to learn from keeps rows of 0. `hide` returns the labels that may be seen when those of
+    some nodes are hidden, by default all others; `progress` is called after every fold.
     """
     observed, fitted = model.observed_, model.fitted_
     learn = fitted.relearn or partial(model.learn, model.data_.graph)

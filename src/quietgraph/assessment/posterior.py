@@ -105,8 +105,7 @@ def fit_label_model(scores: FloatArray, labels: Labels, start: FloatArray, *, co
 
 def fit_scale(scores: FloatArray, labels: Labels, classes: int) -> LabelModel:
     """Return the model without noise: probabilities of labels, of the sharpness that makes the labels likeliest."""
-    right = np.eye(classes)[labels.today]
-    return LabelModel(np.eye(classes), scale=_best_temperature(scores, right, _BOUND + 3))
+    return LabelModel(np.eye(classes), scale=_best_temperature(scores, np.eye(classes)[labels.today], _BOUND + 3))
 
 
 def refine(model: LabelModel, scores: FloatArray, labels: Labels) -> LabelModel:
