@@ -150,3 +150,10 @@ def test_it_is_an_estimator_of_scikit_learn() -> None:
     assert clone(model).get_params() == model.get_params()
     public = {name for name in dir(model.fit(DATA)) if not name.startswith("_")}
     assert len(public) < 40
+
+
+def test_score_counts_nodes_with_a_known_label(problem: Data) -> None:
+    model = GCN(epochs=20).fit(problem)
+    right = (model.predict() == problem.labels)[problem.known.numpy()]
+    assert not problem.known.all()
+    assert model.score(problem.graph, problem.labels) == pytest.approx(right.mean())

@@ -159,6 +159,13 @@ class NodeClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Return probabilities [nodes, classes], columns in the order of `classes_`; `assess` has calibrated ones."""
         return self._answer(graph, tables)[0].double().softmax(dim=1).numpy()
 
+    def score(self, graph: DataLike, labels: ValuesLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the share of right predictions for another graph, among its nodes with a known label."""
+        data = as_data(graph, labels)
+        known = data.known.numpy()
+        weights = None if sample_weight is None else np.asarray(sample_weight)[known]
+        return float(np.average((self.predict(graph) == data.labels)[known], weights=weights))
+
     def embed(self, graph: DataLike | None = None, **tables: Any) -> AnyArray:
         """Return embeddings of all nodes [nodes, dim]."""
         return self._answer(graph, tables)[1].numpy()
