@@ -26,7 +26,7 @@ class _Trainer(LabelledTrainer):
         super().__init__(method, siamese, observed)
         usual = 0.3 if observed.num_classes >= 5 else 0.1
         smoothing = usual if method.smoothing is None else method.smoothing
-        self.smooth = smooth_labels(observed.codes.clamp_min(0), observed.num_classes, smoothing)
+        self.smooth = smooth_labels(observed.codes.clamp_min(0), observed.num_classes, smoothing)  # of labelled nodes
         with torch.no_grad():
             embeddings = siamese.network.encoder(siamese.graph)
         # An undecided head would doubt every label.

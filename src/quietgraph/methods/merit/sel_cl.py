@@ -70,9 +70,7 @@ class SelCL(LabelledSiamese):
 
     _trainer = _Trainer
     neighbours: int = param(10, "labelled neighbours that vote on a label (k)", low=1)
-    confident_quantile: float = param(
-        0.5, "quantile of the classes' confirmed labels that is the quota (alpha)", low=0, high=1
-    )
+    confident_quantile: float = param(0.5, "quota: quantile of the classes' confirmed labels (alpha)", low=0, high=1)
     pair_quantile: float = param(0.25, "quantile of confident similarities that admits a pair (beta)", low=0, high=1)
     pair_temperature: float = param(0.5, "temperature of the contrast of pairs", low=1e-3)
     pair_weight: float = param(1.0, "weight of the contrast of pairs", low=0)
