@@ -192,13 +192,12 @@ class GRANDPlus(NodeClassifier):
             return {"loss": labels + grown * agreed, "labels": labels, "consistency": agreed}
 
         chosen_by = observed.at(held_out)
-        history = train(
-            network,
-            losses,
-            Schedule(self.epochs, self.learning_rate, self.weight_decay, self.patience, _STEPS),
-            score=lambda: chosen_by.score(network.read(held_out_rows)[0]),
-            on_epoch=observed.on_epoch,
-        )
+
+        def score() -> float:
+            return chosen_by.score(network.read(held_out_rows)[0])
+
+        schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay, self.patience, _STEPS)
+        history = train(network, losses, schedule, score=score, on_epoch=observed.on_epoch)
         with torch.no_grad():
             scores, embeddings = network(graph)
         return Fitted(scores, embeddings, network, history=history)

@@ -1,5 +1,7 @@
 """What ARIEL and SFA share: the encoder and the projection head of GRACE."""
 
+from functools import partial
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -33,8 +35,9 @@ class GraceEncoder(nn.Module):
         """Return the embeddings of a view, whose mask tells the feature columns that count [nodes, dim]."""
         # A masked column is a row of W0 that counts 0.
         weight = self.first if mask is None else self.first * mask[:, None]
-        hidden = self.activate(_spread(operator, project(features, weight)) + self.first_bias)
-        return self.activate(_spread(operator, hidden @ self.second) + self.second_bias)
+        spread = operator.matmul if isinstance(operator, Tensor) else partial(propagate, operator)
+        hidden = self.activate(spread(project(features, weight)) + self.first_bias)
+        return self.activate(spread(hidden @ self.second) + self.second_bias)
 
 
 class ProjectionHead(nn.Module):
@@ -49,7 +52,3 @@ class ProjectionHead(nn.Module):
     def forward(self, embeddings: Embeddings) -> Tensor:
         """Return what is contrasted [nodes, dim]."""
         return F.elu(embeddings @ self.first + self.first_bias) @ self.second + self.second_bias
-
-
-def _spread(operator: CSR | Tensor, dense: Tensor) -> Tensor:
-    return operator @ dense if isinstance(operator, Tensor) else propagate(operator, dense)

@@ -128,6 +128,7 @@ class GraphCL(NodeClassifier):
         network = self._network(graph.num_features, observed.num_classes).to(graph.device)
         encoder = cast("OneLayerEncoder", network.encoder)
         head = Discriminator(self.dim, seed=self.seed).to(graph.device)
+        networks = nn.ModuleList([encoder, head])
         added = ViewRates(edge_add=self.rate / 2 if self.augmentation == "edge" else 0.0)
         names = ("spare pairs", "views", "nodes")
         spare_draws, view_draws, draws = (torch_generator(self.seed, name) for name in names)
@@ -150,11 +151,6 @@ class GraphCL(NodeClassifier):
 
         schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay, self.patience)
         history = train(  # the epoch of the lowest loss is kept
-            nn.ModuleList([encoder, head]),
-            losses,
-            schedule,
-            score=lambda: -loss,
-            on_epoch=observed.on_epoch,
-            what="learning embeddings",
+            networks, losses, schedule, score=lambda: -loss, on_epoch=observed.on_epoch, what="learning embeddings"
         )
         return fit_on_embeddings(network, graph, observed, seed=self.seed, history=history)
