@@ -8,6 +8,7 @@ import pytest
 import torch
 from sklearn.base import clone, is_classifier
 
+from quietgraph.data.data import Data
 from quietgraph.embed.train import DivergedError, Epoch
 from quietgraph.errors import InvalidGraphError, InvalidLabelsError, InvalidParameterError, NotInductiveError
 from quietgraph.graph import Graph
