@@ -144,7 +144,7 @@ def _words(value: Any) -> str:
     kind, _, rate = str(value).partition(":")
     if re.fullmatch(r"[\d.]+", rate):
         return f"{kind} {100 * float(rate):.0f} %"
-    return f"`{value}`" if value in METHODS else {"none": "clean"}.get(kind, str(value))
+    return f"`{value}`" if str(value) in METHODS else {"none": "clean"}.get(kind, str(value))
 
 
 def _order(head: Any) -> list[tuple[bool, Any]]:
