@@ -154,3 +154,9 @@ def test_few_labels_are_answered_and_a_model_that_is_not_fitted_is_refused() -> 
     assert qg.assess(model).verdict.level == "do not trust"
     with pytest.raises(Exception, match="not fitted"):
         qg.assess(Smooth())
+
+
+def test_a_loaded_model_has_no_graph_to_assess(tmp_path) -> None:
+    qg.GCN(epochs=2).fit(qg.testing.small_data()).save(tmp_path / "model")
+    with pytest.raises(qg.QuietgraphError, match="holds no graph"):
+        qg.assess(qg.load_model(tmp_path / "model"))

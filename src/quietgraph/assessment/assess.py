@@ -19,7 +19,8 @@ from quietgraph.classify.noise_matrix import noise_matrix
 from quietgraph.classify.smoothing import is_heterophilous
 from quietgraph.data.data import Data
 from quietgraph.embed.train import Epoch
-from quietgraph.methods.base import NodeClassifier, Observed
+from quietgraph.errors import InvalidGraphError
+from quietgraph.methods.base import NO_GRAPH, NodeClassifier, Observed
 from quietgraph.types import UNKNOWN, AnyArray, BoolArray, Embeddings, Float32Array, FloatArray, Mask
 from quietgraph.types import Labels as Codes
 
@@ -131,6 +132,8 @@ def assess(
         progress: Called after every fold.
     """
     check_is_fitted(model, "fitted_")
+    if NO_GRAPH in model.data_.graph.notes:
+        raise InvalidGraphError(f"{NO_GRAPH}, so its labels cannot be assessed. Fit again, or assess before save.")
     seed = model.seed if seed is None else seed
     data, fitted, classes = model.data_, model.fitted_, len(model.classes_)
     consensus = None if data.annotations is None else find_consensus(data, seed=model.seed)

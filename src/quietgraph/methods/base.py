@@ -25,6 +25,8 @@ from quietgraph.params import check_parameters, param
 from quietgraph.rng import LARGEST_SEED, isolated_stream
 from quietgraph.types import UNKNOWN, AnyArray, Embeddings, FloatArray, Labels, Mask, MaskLike, Scores, ValuesLike
 
+NO_GRAPH = "a loaded model holds no graph"  # note of the empty graph in its place
+
 
 @dataclass(frozen=True, eq=False)
 class Observed:

@@ -19,7 +19,7 @@ from quietgraph.embed.train import History
 from quietgraph.errors import QuietgraphError, UnreadableFileError
 from quietgraph.files import write_folder
 from quietgraph.graph import CSR, Graph
-from quietgraph.methods.base import Fitted, NodeClassifier, Observed
+from quietgraph.methods.base import NO_GRAPH, Fitted, NodeClassifier, Observed
 from quietgraph.methods.registry import METHODS, method_name
 from quietgraph.params import ParameterValue
 
@@ -108,7 +108,9 @@ def _restored(model: NodeClassifier, facts: _Model, tensors: dict[str, Tensor]) 
     features, adjacency = CSR(*empty, (nodes, facts.num_features)), CSR(*empty, (nodes, nodes))
     split = Split(labels["train"], labels["validation"], no_node(labels["train"]))
     source = None if facts.columns is None else Source.of_columns(facts.columns)
-    model.data_ = Data("model", Graph(features, adjacency), labels["codes"], model.classes_, split, source=source)
+    model.data_ = Data(
+        "model", Graph(features, adjacency, (NO_GRAPH,)), labels["codes"], model.classes_, split, source=source
+    )
     return model
 
 
