@@ -31,6 +31,7 @@ from quietgraph.types import UNKNOWN
 SAME_LABELS: Final = "same labels"  # every method is handed all labels alike and holds out itself what it needs
 PAPER: Final = "paper"  # training labels teach, validation labels choose
 PROTOCOLS: Final = (SAME_LABELS, PAPER)
+CONTROL: Final = "class_prior=adjusted"  # in a method's text: scores are adjusted to the class prior after the fit
 _FOLDS: Final = 5
 _LEADING: Final = 0.2  # of min(nodes, dim): the directions whose shares of labels and noise the paper reports
 Row: TypeAlias = dict[str, Any]
@@ -51,7 +52,6 @@ class Run:
     protocol: str
     estimator: NodeClassifier
     own: Data | None = None  # instead of a dataset by name: its labels are true
-    adjusts_prior: bool = False  # a control: scores are adjusted to the class prior after the fit
     measures: tuple[str, ...] = ()  # what is recorded beside accuracy, of `MEASURES`
 
     @property
@@ -103,7 +103,7 @@ def execute_batch(runs: Sequence[Run]) -> Iterator[Row]:
                 relearn, started = model.fitted_.relearn, time.process_time()
                 relearn(model.observed_)
                 first_stage = max(0.0, seconds - (time.process_time() - started))
-            if run.adjusts_prior:
+            if CONTROL in run.method.split(":"):
                 _adjust_class_prior(model)
             row = run.row("done", **score(model, data, truth), seconds_fit=seconds)
             for name in run.measures:

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import cloudpickle
 import pandas as pd
 from sklearn.base import clone
 from torch import Tensor
 
-from quietgraph.bench.execute import MEASURES, PROTOCOLS, SAME_LABELS, Run
+from quietgraph.bench.execute import CONTROL, MEASURES, PROTOCOLS, SAME_LABELS, Run
 from quietgraph.bench.store import KEY, append_run, read_runs
 from quietgraph.bench.workers import carry_out
 from quietgraph.data.data import Data
@@ -35,7 +35,6 @@ from quietgraph.rng import LARGEST_SEED
 
 DatasetLike: TypeAlias = str | Path | Data
 MethodLike: TypeAlias = str | NodeClassifier | type[NodeClassifier]
-_CONTROL: Final = "class_prior=adjusted"  # after any fit: scores adjusted to the class prior of held-out labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,18 +62,21 @@ class Grid:
 
     def runs(self) -> list[Run]:
         """Return every run once; datasets are read and noise settings parsed, so mistakes are reported here."""
-        for kind, names, known in (("protocol", [self.protocol], PROTOCOLS), ("measure", self.measures, MEASURES)):
-            for name in names:
-                if name not in known:
-                    raise UnknownNameError(kind, name, known)
+        asked = [
+            ("protocol", self.protocol, PROTOCOLS),
+            *(("measure", name, tuple(MEASURES)) for name in self.measures),
+        ]
+        for kind, name, known in asked:
+            if name not in known:
+                raise UnknownNameError(kind, name, known)
         seeds, noises = list(self.seeds), [str(parse_noise(text)) for text in _several(self.noise)]
         runs: dict[object, Run] = {}
         for given in _several(self.datasets):
             name, digest, own = self._dataset(given, seeds[0] if seeds else 0)
             methods = [method_of(method, name) for method in _several(self.methods)]
-            for (text, model, adjusts), noise, seed in product(methods, noises, seeds):
+            for (text, model), noise, seed in product(methods, noises, seeds):
                 key = (name, digest, noise, text, _settings(model), seed, self.split, self.protocol)
-                runs.setdefault(key, Run(*key, model, own, adjusts, tuple(self.measures)))
+                runs.setdefault(key, Run(*key, model, own, tuple(self.measures)))
         if not runs:
             raise InvalidParameterError("the grid is empty. Name at least one dataset, method, noise setting and seed.")
         return list(runs.values())
@@ -142,8 +144,8 @@ def parse_seeds(text: str) -> list[int]:
     return seeds
 
 
-def method_of(given: MethodLike, dataset: str = "") -> tuple[str, NodeClassifier, bool]:
-    """Return text and unfitted estimator of a method, and whether its scores are adjusted to the class prior.
+def method_of(given: MethodLike, dataset: str = "") -> tuple[str, NodeClassifier]:
+    """Return text and unfitted estimator of a method.
 
     Args:
         given: Text, class or estimator; an estimator keeps its parameters.
@@ -153,20 +155,17 @@ def method_of(given: MethodLike, dataset: str = "") -> tuple[str, NodeClassifier
         model = clone(given)
         usual = _parameters(type(model)())
         changed = [f"{name}={value}" for name, value in _parameters(model).items() if value != usual[name]]
-        return ":".join([method_name(type(model)), *changed]), model, False
+        return ":".join([method_name(type(model)), *changed]), model
     if not isinstance(given, str):
         return method_of(given(), dataset)
     name, *pairs = given.split(":")
-    if name.endswith(".py"):
-        method = _class_of_file(name, pairs.pop(0) if pairs else "")
-        name = method_name(method)
-    else:
-        method = METHODS[name]
-    own = [pair for pair in pairs if pair != _CONTROL]
+    is_file = name.endswith(".py")
+    method = _class_of_file(name, pairs.pop(0) if pairs else "") if is_file else METHODS[name]
+    own = [pair for pair in pairs if pair != CONTROL]
     if not all("=" in pair for pair in own):
         raise InvalidParameterError(f"a method is written name:key=value:key=value, got '{given}'.")
     values = parse_assignments(method, dict(pair.split("=", 1) for pair in own))
-    return ":".join([name, *pairs]), for_dataset(method, dataset, **values), _CONTROL in pairs
+    return ":".join([method_name(method) if is_file else name, *pairs]), for_dataset(method, dataset, **values)
 
 
 def fingerprint(graph: Graph, codes: Tensor) -> str:

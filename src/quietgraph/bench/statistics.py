@@ -31,14 +31,10 @@ def summary(runs: pd.DataFrame, metric: str = "test_accuracy") -> pd.DataFrame:
 def compare(runs: pd.DataFrame, baseline: str | Sequence[str], metric: str = "test_accuracy") -> pd.DataFrame:
     """Return every other method against a baseline, cell by cell, on the seeds that both finished.
 
-    Columns: `difference` of means, `p` of the two-sided paired t-test, `p_holm` after Holm's correction over the whole
-    table, `n` shared seeds, and on how many the method `wins` and `losses`. p is NaN with fewer than two seeds and
-    where the differences do not vary, and 1 where there are none.
-
-    Args:
-        runs: One row a run.
-        baseline: A method; or several, of which the best of each cell is compared with, chosen on the shared seeds.
-        metric: Column that is compared.
+    Of several baselines, the best of each cell is compared with, chosen on the shared seeds. Columns: `difference` of
+    means, `p` of the two-sided paired t-test, `p_holm` after Holm's correction over the whole table, `n` shared seeds,
+    and on how many the method `wins` and `losses`. p is NaN with fewer than two seeds and where the differences do not
+    vary, and 1 where there are none.
     """
     names = [baseline] if isinstance(baseline, str) else list(baseline)
     wide = _checked(runs, metric).pivot(index=[*CELL, "seed"], columns="method", values="value")  # noqa: PD010

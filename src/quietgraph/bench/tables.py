@@ -26,12 +26,7 @@ def table(runs: pd.DataFrame, *, metric: str = "test_accuracy", baseline: str | 
 
     Bold is the best mean of a column among the methods with the most finished runs there. With a baseline, an arrow
     marks what is significantly better or worse (paired t-test, Holm). Methods that ran by several protocols have a row
-    for each.
-
-    Args:
-        runs: One row a run.
-        metric: Column that is shown.
-        baseline: A method, or several of which the best of each column is compared with.
+    for each. Of several baselines, the best of each column is compared with.
     """
     return _styled(_judged(runs, metric, baseline), metric, baseline)
 

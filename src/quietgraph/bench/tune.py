@@ -48,8 +48,7 @@ def tune(
     """
     try:
         import optuna
-        from optuna.storages import JournalStorage
-        from optuna.storages.journal import JournalFileBackend
+        from optuna.storages import JournalStorage, journal
     except ImportError as error:
         raise QuietgraphError("Optuna is not installed. Install it with: pip install 'quietgraph[tune]'") from error
     if by not in OBJECTIVES:
@@ -58,7 +57,9 @@ def tune(
     spans = parse_space(type(runs[0].estimator), space)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     about: Any = {"study_name": f"{runs[0].key} {by} {sorted(spans.items())} {list(seeds)}", "direction": "maximize"}
-    study = optuna.create_study(storage=JournalStorage(JournalFileBackend(str(path))), load_if_exists=True, **about)
+    study = optuna.create_study(
+        storage=JournalStorage(journal.JournalFileBackend(str(path))), load_if_exists=True, **about
+    )
 
     def ended() -> list[Any]:
         return [trial for trial in study.get_trials(deepcopy=False) if trial.state.is_finished()]
