@@ -138,7 +138,7 @@ def _read_tables(source: Source, nodes: Table | None, edges: Table, known: Colum
     elif nodes is None or columns.kind == "matrix":
         raise UnreadableFileError(f"the model was fitted with features of nodes that {edges.where} lacks. Give them.")
     else:
-        notes = [*check_columns(nodes, columns.features), *notes]
+        notes = [*(check_columns(nodes, columns.features) if known is not None else []), *notes]
         features = encode(nodes, columns.features, allocate)
         made = enumerate_words([str(column) for column in columns.features])
     given = keys if nodes is None else f"{nodes.column(str(columns.id))} FROM nodes ORDER BY _row"

@@ -1,7 +1,6 @@
 """What columns of a table become: numbers and dates scaled, categories one-hot, text hashed, vectors as they are."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -12,7 +11,7 @@ from quietgraph.graph.io.tables import ID, NUMERIC, Table, quoted
 from quietgraph.types import SparseMatrix
 
 HASHED_WORDS: Final = 2048
-AT_ONCE: Final = 500  # columns of one query
+AT_ONCE: Final = 100  # columns of one query; its planning takes the square of them
 CELLS: Final = 2**23  # of features held at a time
 SCALARS: Final = ("number", "date")
 _MOST_CATEGORIES: Final = 100
@@ -40,6 +39,12 @@ STYLES: Final = {
     "31/12/2024": _days("%d/%m/%Y"),
     "12/31/2024": _days("%m/%d/%Y"),
 }
+
+
+_MOMENTS: Final = (
+    *(f"{name}(CASE WHEN abs({{v}}) < {_LARGEST} THEN {{v}} END)" for name in ("avg", "stddev_pop")),
+    *("min({v})", "max({v})", "count(CASE WHEN {v} = 0 THEN 1 END)", "count(CASE WHEN {v} = 1 THEN 1 END)"),
+)
 
 
 class Column(BaseModel):
@@ -74,46 +79,67 @@ def learn_columns(table: Table, names: Sequence[str], kinds: Mapping[str, str]) 
         names: Of the columns.
         kinds: Of some columns, as the user wants them.
     """
-    present = {name: count for name, (count,) in _ask(table, names, lambda one: [f"count({table.column(one)})"])}
+    present = {name: found[0] for name, found in _ask(table, names, table.column, "count({v})")}
     used = {name: present[name] for name in names if present[name] and table.types[name] != '"NULL"'}
-    styles = _find_styles(table, used, kinds)
-    moments = dict(_ask(table, list(styles), lambda one: _moments(number(table, one, styles[one]))))
-    columns = []
+    scalars, columns = _find_styles(table, used, kinds), []
     for name, count in used.items():
-        if name in styles:
-            columns.append(_number_column(table, name, styles[name], count, moments[name]))
+        if name in scalars:
+            columns.append(_number_column(table, name, count, *scalars[name]))
         elif table.types[name].endswith("]"):
             columns.append(_vector_column(table, name, kinds.get(name, "vector")))
         else:
             columns.append(_text_column(table, name, count, kinds.get(name)))
-    return columns, [f"column {name} is empty and not used" for name in names if name not in used]
+    notes = [f"column {name} is empty and not used" for name in names if name not in used]
+    return columns, [*notes, *_empty_cells(columns, {one.name: table.rows - used[one.name] for one in columns})]
 
 
-def _ask(table: Table, names: Sequence[str], ask: Callable[[str], Sequence[str]]) -> Iterator[tuple[str, list[Any]]]:
-    """Yield the aggregates that are asked of each column, many columns in one query."""
+def _empty_cells(columns: Sequence[Column], empty: Mapping[str, int]) -> list[str]:
+    """Return notes on what stands for empty cells of numbers, dates and vectors."""
+    notes = []
+    for one in columns:
+        mean = "its mean" if one.kind == "date" else f"its mean {one.fill:g}" if one.fill else "0"
+        if one.kind in (*SCALARS, "vector") and empty[one.name]:
+            stand_in = "zeros" if one.kind == "vector" else mean
+            notes.append(f"column {one.name}: {empty[one.name]} empty cells count as {stand_in}")
+    return notes
+
+
+def _ask(
+    table: Table, names: Sequence[str], value: Callable[[str], str], *aggregates: str
+) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Yield aggregates of a value {v} of each column, many columns in one query."""
     for start in range(0, len(names), AT_ONCE):
-        asked = {name: ask(name) for name in names[start : start + AT_ONCE]}
-        row = iter(table.all(f"SELECT {', '.join(chain.from_iterable(asked.values()))} FROM {{table}}")[0])
-        yield from ((name, [next(row) for _ in one]) for name, one in asked.items())
+        few, width = names[start : start + AT_ONCE], len(aggregates)
+        values = ", ".join(f"{value(name)} AS v{place}" for place, name in enumerate(few))
+        asked = ", ".join(one.replace("{v}", f"v{place}") for place in range(len(few)) for one in aggregates)
+        row = table.all(f"SELECT {asked} FROM (SELECT {values} FROM {{table}})")[0]
+        yield from ((name, row[place * width : (place + 1) * width]) for place, name in enumerate(few))
 
 
-def _find_styles(table: Table, present: Mapping[str, int], kinds: Mapping[str, str]) -> dict[str, str]:
-    """Return how numbers and dates are written, by column; texts of which most are numbers are refused."""
-    scalars = [name for name in present if kinds.get(name) not in {"category", "text"}]
-    texts = [name for name in scalars if table.types[name] == "VARCHAR"]
-    styles = {name: "plain" for name in scalars if name not in texts and not table.types[name].endswith("]")}
-    fits: dict[str, dict[str, int]] = {name: {} for name in texts}
-    for tried in (["plain"], list(STYLES)[1:]):  # most columns are plain, and ready then
-        left = [name for name in texts if present[name] not in fits[name].values()]
-        for name, found in _ask(table, left, lambda one: [f"count({number(table, one, style)})" for style in tried]):  # noqa: B023
-            fits[name] |= dict(zip(tried, found, strict=True))
+def _find_styles(
+    table: Table, present: Mapping[str, int], kinds: Mapping[str, str]
+) -> dict[str, tuple[str, Sequence[Any]]]:
+    """Return how numbers and dates are written and their moments; texts of which most are numbers are refused."""
+    found: dict[str, tuple[str, Sequence[Any]]] = {}
+    fits: dict[str, dict[str, int]] = {
+        name: {}
+        for name in present
+        if kinds.get(name) not in {"category", "text"} and not table.types[name].endswith("]")
+    }
+    for style in STYLES:  # most columns are plain, and ready then
+        left = [name for name in fits if name not in found and (style == "plain" or table.types[name] == "VARCHAR")]
+        asked = _ask(table, left, lambda one: number(table, one, style), "count({v})", *_MOMENTS)  # noqa: B023
+        for name, (count, *moments) in asked:
+            fits[name][style] = count
+            if count == present[name] or table.types[name] != "VARCHAR":
+                found[name] = style, moments
     for name, counts in fits.items():
         best = max(counts, key=counts.__getitem__)
-        if counts[best] < present[name] and (kinds.get(name) in SCALARS or 2 * counts[best] > present[name]):
+        if name not in found and (kinds.get(name) in SCALARS or 2 * counts[best] > present[name]):
             raise _mixed(table, name, best, present[name] - counts[best])
-        if counts[best] == present[name] and (best != "plain" or table.is_text or name in kinds):
-            styles[name] = best  # else digits are meant as texts
-    return styles
+    digits = [name for name, (style, _) in found.items() if style == "plain" and table.types[name] == "VARCHAR"]
+    meant = digits if not table.is_text else []  # texts of digits in a table that knows numbers
+    return {name: one for name, one in found.items() if name not in meant or name in kinds}
 
 
 def number_of(table: Table, name: str) -> str:
@@ -135,15 +161,7 @@ def number(table: Table, name: str, style: str) -> str:
     raise _unusable(table, name, f"must hold numbers, texts, dates or vectors, got {kind}")
 
 
-def _moments(value: str) -> list[str]:
-    small, counts = (
-        f"CASE WHEN abs({value}) < {_LARGEST} THEN {value} END",
-        [f"count(*) FILTER ({value} = {n})" for n in (0, 1)],
-    )
-    return [f"avg({small})", f"stddev_pop({small})", f"min({value})", f"max({value})", *counts]
-
-
-def _number_column(table: Table, name: str, style: str, present: int, moments: Sequence[Any]) -> Column:
+def _number_column(table: Table, name: str, present: int, style: str, moments: Sequence[Any]) -> Column:
     mean, spread, least, most, zeros, ones = moments
     if mean is None or max(abs(least), abs(most)) >= _LARGEST:
         raise _unusable(table, name, "holds infinite numbers, or numbers too large to scale")
@@ -208,25 +226,20 @@ def check_columns(table: Table, columns: Sequence[Column]) -> list[str]:
                 f"{table.where} must have the column '{one.name}' as in the fit ({one}), got {kind}."
             )
 
-    def counts(name: str) -> list[str]:
-        column, cell = known[name], table.column(name)
+    def right(name: str) -> str:
+        column = known[name]
         if column.kind == "category":
-            return [
-                f"count({cell})",
-                f"count(*) FILTER ({as_text(table, name)} IN ({', '.join(map(quoted, column.values))}))",
-            ]
-        return [f"count({cell})", f"count({number(table, name, column.style) if column.kind in SCALARS else cell})"]
+            return f"list_position([{', '.join(map(quoted, column.values))}], {as_text(table, name)})"
+        return number(table, name, column.style) if column.kind in SCALARS else table.column(name)
 
-    for name, (cells, right) in _ask(table, list(known), counts):
-        one, empty = known[name], table.rows - right
-        if one.kind in SCALARS and right < cells and table.types[name] == "VARCHAR":
-            raise _mixed(table, name, one.style, cells - right)
-        mean = "its mean" if one.kind == "date" else f"its mean {one.fill:g}" if one.fill else "0"
-        if one.kind == "category" and right < cells:
-            notes.append(f"column {name}: {cells - right} cells hold values not seen in fit and count as none")
-        elif one.kind in (*SCALARS, "vector") and empty:
-            notes.append(f"column {name}: {empty} empty cells count as {'zeros' if one.kind == 'vector' else mean}")
-    return notes
+    cells = {name: found[0] for name, found in _ask(table, list(known), table.column, "count({v})")}
+    for name, (count,) in _ask(table, list(known), right, "count({v})"):
+        one, wrong = known[name], cells[name] - count
+        if one.kind in SCALARS and wrong and table.types[name] == "VARCHAR":
+            raise _mixed(table, name, one.style, wrong)
+        if one.kind == "category" and wrong:
+            notes.append(f"column {name}: {wrong} cells hold values not seen in fit and count as none")
+    return [*_empty_cells(columns, {name: table.rows - count for name, count in cells.items()}), *notes]
 
 
 def _unusable(table: Table, name: str, why: str) -> UnreadableFileError:

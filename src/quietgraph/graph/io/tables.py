@@ -204,8 +204,10 @@ def _cell(column: str, kind: str, missing: Sequence[str]) -> tuple[str, str]:
     """Return a cell in SQL, trimmed, NULL where it means unknown; and its type."""
     if kind.startswith(("VARCHAR", "ENUM", "UUID", "BLOB")) and not kind.endswith("]"):
         plain = f"decode({column})" if kind == "BLOB" else f"{column}::VARCHAR"
-        text, words = f"trim({plain}, ' \t\r\n\xa0')", ", ".join(map(quoted, sorted({"", *missing})))
-        return f"CASE WHEN {text} NOT IN ({words}) THEN {text} END", "VARCHAR"
+        words, blanks = "|".join(["", *(re.escape(word) for word in missing if word)]), " \t\r\n\xa0"
+        odd = quoted(f"^({words})$|^[{blanks}]|[{blanks}]$")  # no IN or list: they take megabytes for each column
+        known = f"nullif(regexp_replace(trim({plain}, '{blanks}'), {quoted(f'^({words})$')}, ''), '')"
+        return f"CASE WHEN regexp_matches({plain}, {odd}) THEN {known} ELSE {plain} END", "VARCHAR"
     numbers = [word for word in missing if re.fullmatch(r"[+-]?[0-9]+([.][0-9]+)?", word)]
     if numbers and NUMERIC.fullmatch(kind) and kind != "BOOLEAN":
         return f"CASE WHEN {column} NOT IN ({', '.join(numbers)}) THEN {column} END", kind
