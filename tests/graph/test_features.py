@@ -27,7 +27,7 @@ def column(
         table.fill(["c"], missing=MISSING)
         learned, notes = learn_columns(table, ["c"], {"c": kind} if kind else {})
         known = [like] if like else learned
-        notes += check_columns(table, known) if like else []
+        notes = check_columns(table, known) if like else notes
         features = encode(table, known, lambda _, shape, dtype: np.empty(shape, dtype))
     dense = features.to_dense() if isinstance(features, CSR) else features
     return known[0], dense.numpy(), notes
